@@ -1,0 +1,55 @@
+// A GPU type, as data (hardware/gpus/*.json): data-sheet numbers with their sources. Peaks are DENSE (CASES T1).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/units.h"
+
+namespace orrery::hardware {
+
+enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16, fp8 };
+inline constexpr std::size_t kPrecisions = 5;
+
+// Kernel classes whose efficiency is fitted once per GPU type on measurements (hardware/profiles/*.json).
+enum class KernelClass : std::uint8_t { gemm, attention_forward, attention_backward, memory_bound };
+inline constexpr std::size_t kKernelClasses = 4;
+std::string_view name(KernelClass kernel_class);
+
+// The fitted constants of the analytic kernel model (docs/models/kernels.md), and the residuals of the fit that
+// made them, as ln(measured / predicted): the 80 % interval of one prediction is exp(low) .. exp(high).
+struct KernelFit {
+  double peak_fraction = 0.0;    // plateau, share of the dense peak (GEMM, attention) or of HBM bandwidth
+  double half_k = 0.0;           // GEMM: the K at which half of the plateau is reached; attention: the same in s
+  double launch_us = 0.0;        // fixed time of a kernel, seen from the GPU
+  double residual_low = 0.0;     // 10th percentile of the log residual, negative
+  double residual_high = 0.0;    // 90th percentile
+  std::int64_t measurements = 0; // how many points the fit saw; 0: transferred from another GPU
+  std::string source;            // which data, or which GPU it was transferred from
+};
+
+struct Gpu {
+  std::string name;    // "A100-SXM4-80GB"
+  std::string source;
+  std::string architecture;      // "volta", "ampere", "ada", "hopper", "blackwell"
+  int compute_capability = 0;    // 70, 80, 86, 89, 90, 100
+  std::array<FlopRate, kPrecisions> dense_peak{};  // 0: not supported in hardware
+  Bytes memory;                  // what the driver shows as total, before context
+  Bandwidth memory_bandwidth;
+  Bytes l2_cache;
+  int sms = 0;
+  int nvlinks = 0;               // links of one GPU; 0: none
+  Bandwidth nvlink_line;         // per link, one direction, line rate
+  Bandwidth nvlink_usable;       // per link, one direction, as NCCL counts it
+  Bandwidth pcie_line;           // one direction, of its slot, line rate
+  Bandwidth pcie_usable;
+  double power_watts = 0.0;
+  std::array<KernelFit, kKernelClasses> fits{};
+
+  FlopRate peak(Precision p) const { return dense_peak[static_cast<std::size_t>(p)]; }
+  const KernelFit& fit(KernelClass c) const { return fits[static_cast<std::size_t>(c)]; }
+};
+
+}  // namespace orrery::hardware

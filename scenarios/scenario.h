@@ -1,0 +1,142 @@
+// A Scenario, read, resolved and legal: what to train, on what, split how. `auto` values are solved and framework
+// policies filled in, so nothing downstream knows a framework. docs/reference/scenario.md lists every field.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/diagnostics.h"
+#include "base/json.h"
+#include "base/units.h"
+#include "hardware/cluster.h"
+#include "models/architecture.h"
+
+namespace orrery::scenarios {
+
+enum class Framework : std::uint8_t { orrery, megatron, deepspeed, ddp };
+enum class PipelineSchedule : std::uint8_t { gpipe, one_f_one_b, interleaved };
+enum class Recompute : std::uint8_t { none, selective, full };
+enum class Optimizer : std::uint8_t { adam, sgd, sgd_momentum };
+enum class Fidelity : std::uint8_t { alpha_beta };
+enum class OffloadTarget : std::uint8_t { none, cpu };
+enum class Algorithm : std::uint8_t { automatic, ring, tree, nvls, nvls_tree };
+enum class Protocol : std::uint8_t { automatic, ll, ll128, simple };
+
+struct Parallel {
+  std::int64_t tp = 1, pp = 1, dp = 1, vpp = 1;  // vpp: model chunks (virtual stages) per rank
+  bool sequence_parallel = false;
+  int zero = 0;  // 0: DDP; 1, 2, 3
+  PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
+  // Layers of each virtual stage, in model order (pp * vpp entries; virtual stage v is chunk v / pp of rank v % pp).
+  // The embedding is with the first, the head with the last.
+  std::vector<std::int64_t> layers_of_stage;
+  // Rank = tp_index * tp_stride + dp_index * dp_stride + pp_index * pp_stride; from "order" (default tp-dp-pp:
+  // tensor neighbours adjacent, pipeline stages farthest apart).
+  std::int64_t tp_stride = 1, dp_stride = 1, pp_stride = 1;
+  std::int64_t world() const { return tp * pp * dp; }
+};
+
+struct Training {
+  std::int64_t global_batch = 0, micro_batch = 0, sequence_length = 0;
+  std::int64_t microbatches = 0;  // per step and data-parallel rank: global / (micro * dp)
+  hardware::Precision precision = hardware::Precision::bf16;
+  Optimizer optimizer = Optimizer::adam;
+  Recompute recompute = Recompute::none;
+  std::int64_t recompute_every = 1;  // full: only every n-th layer's input is kept
+  double clip_gradient_norm = 1.0;   // 0: off
+  double learning_rate = 1e-4, weight_decay = 0.1, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;
+  double dropout = 0.0;
+  bool attention_flops_causal = false;  // how model FLOPs count attention
+  std::int64_t tokens = 0;              // "how long to N tokens"; 0: not asked
+  std::int64_t vocab_divisible_by = 128;
+  std::int64_t seed = 1;
+};
+
+// Element sizes and types of the mixed-precision recipe (CASES M2): e.g. megatron fp16: 2 + 4 + 4 + 8 = 18 B.
+struct Recipe {
+  int weight_bytes = 2, gradient_bytes = 4;
+  bool master_weights = true;  // fp32 copy in the optimizer
+  int optimizer_state_bytes = 8;  // Adam: two fp32 moments
+  std::string name;
+};
+
+// What the framework does; filled from its policy table (scenarios/policy.h), each field can be overridden.
+struct Overlap {
+  bool gradient_reduce = true;    // data-parallel gradient traffic with the last microbatch's backward
+  bool parameter_gather = false;  // ZeRO-1/2: gather of updated weights with the next forward
+  bool pipeline = false;          // send / receive on streams of their own
+  bool tensor_backward = false;   // input-gradient all_reduce with the weight-gradient GEMM
+  std::int64_t bucket_elements = 0;      // gradient buckets; 0: one bucket
+  bool reduce_every_microbatch = false;  // DeepSpeed ZeRO-2/3: gradients are reduced in every microbatch
+  std::int64_t prefetch_units = 1;       // ZeRO-3: layers gathered ahead
+};
+
+// Which kernels a layer runs.
+struct Kernels {
+  bool fused_attention = true;   // flash attention; false: QK^T, softmax, dropout, PV with the s x s matrix
+  bool fused_softmax = true;     // separate attention: scale + mask + softmax in one kernel
+  bool softmax_fp32_copy = false;  // separate attention keeps softmax output in fp32 too (CASES M3: 7 B/element)
+  bool fused_elementwise = true;  // bias + activation, bias + dropout + add in one kernel
+  bool fp32_logits = true;        // logits are cast to fp32 for the loss
+  bool fused_cross_entropy = false;
+};
+
+struct Offload {
+  OffloadTarget optimizer = OffloadTarget::none;  // states on the host, CPU Adam
+  bool pinned = true;
+};
+
+struct Compression {
+  double top_k = 0.0;  // share of gradient elements sent; 0: off
+};
+
+struct Network {
+  Fidelity fidelity = Fidelity::alpha_beta;
+  Algorithm algorithm = Algorithm::automatic;
+  Protocol protocol = Protocol::automatic;
+};
+
+struct Measured {  // what somebody measured; each optional
+  std::optional<double> step_time_s, samples_per_s, tokens_per_s_per_gpu, tflops_per_gpu, peak_memory_bytes, comm_fraction;
+  std::string source;
+};
+
+// Where in the user's files late findings (does not fit, deadlock, bubble) point.
+struct Origins {
+  Place scenario, model, cluster, parallel, training, tp, pp, dp, vpp, zero, schedule, global_batch, micro_batch,
+      recompute, measured;
+};
+
+struct Scenario {
+  std::string name;
+  std::string path;
+  Framework framework = Framework::orrery;
+  models::Architecture model;
+  hardware::Cluster cluster;
+  Parallel parallel;
+  Training training;
+  Recipe recipe;
+  Overlap overlap;
+  Kernels kernels;
+  Offload offload;
+  Compression compression;
+  Network network;
+  std::optional<Measured> measured;
+  Origins origins;
+  std::vector<Diagnostic> warnings;  // legal, but worth saying
+
+  // Vocabulary rows as trained (padded), before tensor sharding.
+  std::int64_t vocab_rows() const {
+    return models::padded_vocab(model.vocab, training.vocab_divisible_by, parallel.tp);
+  }
+};
+
+// Reads a scenario file, its bases, its model and cluster; checks legality. Throws InputError with all errors.
+Scenario read_scenario(const std::string& path);
+
+// The same from parsed JSON (bases not yet merged); `overrides` are "path.to.field" = JSON pairs, as sweep sets them.
+Scenario resolve_scenario(const Json& json, Diagnostics& diagnostics);
+
+}  // namespace orrery::scenarios

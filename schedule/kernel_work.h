@@ -1,0 +1,21 @@
+// FLOPs and bytes of an op, as pure functions of its shape and views.
+#pragma once
+
+#include "base/units.h"
+#include "schedule/ir.h"
+
+namespace orrery::schedule {
+
+struct KernelWork {
+  Flops flops;        // 2 per multiply-add; matrix products and attention, as executed (causal kernels: half the square)
+  Flops model_flops;  // what "model FLOPs" counts: attention in full or causal is the report's choice, see `square`
+  Flops square;       // the part of model_flops that is an s x s attention square, counted in full
+  Bytes read, written;  // minimal traffic: every view once (update: both)
+};
+KernelWork work_of(const Program& program, const Op& op, const KernelShape& shape);
+
+// Bytes of one rank's message: all_reduce and broadcast: its buffer; reduce_scatter, all_gather: the full, gathered
+// size (as nccl-tests counts); send, recv: the view; copies: the view.
+Bytes message_bytes(const Program& program, const Op& op);
+
+}  // namespace orrery::schedule

@@ -1,0 +1,27 @@
+// Checks a Schedule before either machine runs it; see docs/schedule.md, "verify". One member of each distinct program
+// (closed under point-to-point peers) is executed without time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedule/ir.h"
+
+namespace orrery::schedule {
+
+enum class SendSemantics : std::uint8_t { rendezvous, buffered };
+
+struct Finding {
+  std::string message;            // "deadlock: ...", "rank 3: buffer ... is read before it is written", ...
+  std::vector<std::string> lines; // details: the wait cycle, one op a line
+};
+
+struct VerifyOptions {
+  SendSemantics sends = SendSemantics::rendezvous;
+  std::uint32_t repeat_limit = 4;  // iterations of a repeat that are walked
+};
+
+// Empty: the schedule is sound.
+std::vector<Finding> verify(const Schedule& schedule, const VerifyOptions& options = {});
+
+}  // namespace orrery::schedule

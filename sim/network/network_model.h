@@ -1,0 +1,56 @@
+// How long a transfer takes when it has its links to itself, and how much of which link it uses. A seam: alpha-beta
+// (alpha_beta.h: endpoints are shared, the fabric is not) is one implementation, a flow model another.
+//
+// Resources are what transfers share: each GPU's NVLink ports (out, in) or PCIe slot, each NIC (out, in). A member of
+// a transfer loads only its own endpoints, each with a weight: the share of that endpoint's capacity it needs at full
+// speed, in 1/65536.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "scenarios/scenario.h"
+#include "schedule/op.h"
+
+namespace orrery::sim {
+
+inline constexpr std::uint32_t kFullLoad = 65536;
+
+struct Load {
+  std::uint32_t resource = 0;
+  std::uint32_t weight = 0;
+};
+
+struct TransferPlan {
+  Duration time;                     // latency + bytes / bandwidth, undisturbed
+  Duration latency;                  // the part that does not depend on the size
+  scenarios::Algorithm algorithm = scenarios::Algorithm::ring;
+  scenarios::Protocol protocol = scenarios::Protocol::simple;
+  bool crosses_nodes = false;
+  double algorithm_bandwidth = 0.0;  // bytes / time, B/s
+  double bus_bandwidth = 0.0;        // as nccl-tests defines it
+  std::int32_t sms = 0;              // SMs that the communication kernel occupies on each member
+  std::uint32_t port_weight = 0;     // load on each member's NVLink ports or PCIe slot
+  std::uint32_t nic_weight = 0;      // load on the NIC of each member that crosses nodes
+  double log_low = 0.0, log_high = 0.0;  // 80 % interval, as in KernelTime
+  std::string explanation;           // "ring, simple, 24 channels, 8 x 25 GB/s NIC ..." for --explain and `cluster`
+};
+
+class NetworkModel {
+ public:
+  virtual ~NetworkModel() = default;
+  // `bytes` as schedule::message_bytes counts them. `members`: global ranks in group order.
+  virtual TransferPlan collective(schedule::OpKind kind, Bytes bytes, std::span<const std::int64_t> members) const = 0;
+  virtual TransferPlan point_to_point(std::int64_t from, std::int64_t to, Bytes bytes) const = 0;
+
+  virtual std::uint32_t resource_count() const = 0;
+  virtual std::string resource_name(std::uint32_t resource) const = 0;
+  // What this member of the transfer loads. Point to point: `sends` tells the direction; collectives load both.
+  virtual void loads(const TransferPlan& plan, std::int64_t rank, bool sends, bool receives,
+                     std::vector<Load>& out) const = 0;
+};
+
+}  // namespace orrery::sim
