@@ -25,15 +25,21 @@ namespace orrery::schedule {
 
 // --- ranks and groups ---------------------------------------------------------------------------------------------
 
-// A set of groups that partition the world: rank r has index (r / stride) % size and its group's first rank is
-// r - index * stride; member i is first + i * stride.
+// A set of groups: rank r has coordinate (r / stride) % period on one axis of the rank grid; its index in its group is
+// coordinate / step, and member i is `i * step * stride` behind the first. Usually step = 1 and period = size: the
+// groups partition the world. The embedding group picks two of the pipe axis: period = pp, step = pp - 1, size = 2
+// (only ranks whose coordinate is a multiple of `step` belong to one).
 struct Group {
   std::string name;
   std::int64_t stride = 1;
   std::int64_t size = 1;
-  std::int64_t index(std::int64_t rank) const { return (rank / stride) % size; }
-  std::int64_t first(std::int64_t rank) const { return rank - index(rank) * stride; }
-  std::int64_t member(std::int64_t rank, std::int64_t i) const { return first(rank) + i * stride; }
+  std::int64_t period = 1;
+  std::int64_t step = 1;
+  std::int64_t coordinate(std::int64_t rank) const { return (rank / stride) % period; }
+  bool contains(std::int64_t rank) const { return coordinate(rank) % step == 0; }
+  std::int64_t index(std::int64_t rank) const { return coordinate(rank) / step; }
+  std::int64_t first(std::int64_t rank) const { return rank - coordinate(rank) * stride; }
+  std::int64_t member(std::int64_t rank, std::int64_t i) const { return first(rank) + i * step * stride; }
 };
 
 // Groups that every compiled schedule has, at these indices of Schedule::groups. A text schedule may add more.
@@ -156,10 +162,14 @@ struct Unit {
   std::int64_t elements = 0;  // with padding
   std::int64_t replicated_until = 0, replicated_from = 0, decay_from = 0;
   bool tied_copy = false;     // the head stage's copy of a tied embedding: not counted in the gradient norm
-  std::int64_t shards = 1;    // weights are kept in this many shards (ZeRO-3: dp), each elements / shards
-  BufferRef weights;          // full, or own shard
-  BufferRef gradients;        // where the reduced gradient is at the end of the step: full, or own shard
-  BufferRef master;           // fp32 master weights where the recipe has them, else = weights
+  // Between steps, each of the three is whole on every data-parallel rank (shards = 1), or rank i has only elements
+  // [i, i + 1) * elements / shards of it: at that offset where the buffer has room for all `elements`, at 0 where it
+  // has `elements / shards`.
+  std::int64_t weight_shards = 1;     // ZeRO-3: dp
+  std::int64_t gradient_shards = 1;   // the reduced gradient, at the end of the step; ZeRO-1, 2, 3: dp
+  std::int64_t optimizer_shards = 1;  // master weights and moments; ZeRO-1, 2, 3: dp
+  BufferRef weights, gradients;
+  BufferRef master;                   // fp32 master weights where the recipe has them, else = weights
 };
 
 // --- programs -----------------------------------------------------------------------------------------------------
@@ -173,7 +183,7 @@ struct Program {
   std::vector<std::uint16_t> waits;
   std::vector<Formal> formals;   // of all blocks
   std::vector<Buffer> buffers;
-  std::vector<Unit> units;       // in model order
+  std::vector<Unit> units;       // the layers in model order, then the embedding and the head where they are here
   std::vector<Call> calls;
   std::vector<Repeat> repeats;
 

@@ -4,6 +4,7 @@
 // Conventions. Activations are [rows x columns], row = position * batch + sequence ("s b h"), so that a sequence
 // shard is a range of rows. A linear layer has its weight as [outputs x inputs]. `T` is s * b of one microbatch.
 // Views are found by role, not by position: an absent role (no bias, no mask) is a view that is not there.
+// An output whose access is `update` accumulates (+=), one that is `write` is overwritten, whatever the kind.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +63,7 @@ enum class OpKind : std::uint8_t {
   // Loss over a vocabulary sharded on the tensor group; `stats` is [T x 4]: max, sum of exp, target logit, loss.
   cross_entropy_max,       // stats[0] = max of logits x
   cross_entropy_sum,       // stats[1] = sum exp(x - stats[0]), stats[2] = x[label] if it is in the shard, else 0
-  cross_entropy_loss,      // loss += scale * sum over rows (ln stats[1] + stats[0] - stats[2])
+  cross_entropy_loss,      // stats[3] = ln stats[1] + stats[0] - stats[2]; loss += scale * sum over rows of it
   cross_entropy_backward,  // dx = scale * (exp(x - stats[0]) / stats[1] - [column is label]); in place where dx = x
 
   // Optimizer, on flat vectors of one unit (Program::units tells what is replicated and what is decayed).
@@ -72,8 +73,8 @@ enum class OpKind : std::uint8_t {
   cpu_adam,       // the same, on the host
 
   // Gradient compression.
-  top_k_select,  // y [2 x k] (values, indices) = the k largest |x|; x keeps the rest (error feedback)
-  top_k_apply,   // y += scattered x [n x 2 x k]
+  top_k_select,  // y [2 x k] (values, indices) = the k largest |x|; where x is updated it keeps the rest (feedback)
+  top_k_apply,   // y += scattered x [2n x k]; y starts at element index(group) * shape.m of the flat vector
 
   // Communication. Members of `group` meet; views are matched in order. See docs/schedule.md for the layouts.
   all_reduce,      // y updated; shape.reduce: sum or max; several views are one coalesced call
