@@ -38,6 +38,7 @@ struct Architecture {
   bool parallel_block = false;   // x + attention(norm(x)) + mlp(norm'(x)) (GPT-J, GPT-NeoX, Falcon)
   bool shared_norm = false;      // with parallel_block: one norm feeds both (GPT-J, Falcon-7B)
   double dropout = 0.0;          // hidden and attention dropout while training
+  bool operator==(const Architecture&) const = default;
 };
 
 constexpr bool gated(ActivationKind activation) {
@@ -68,8 +69,8 @@ std::int64_t padded_vocab(std::int64_t vocab, std::int64_t divisible_by, std::in
 // The three kinds of unit that a model is a list of, in the order in which their flat parameter vectors hold them.
 // Layer names: norm1.weight norm1.bias attention.query attention.key attention.value attention.query_bias
 // attention.key_bias attention.value_bias attention.query_norm attention.key_norm attention.out attention.out_bias
-// [post_norm1.*] norm2.weight norm2.bias mlp.gate mlp.up mlp.up_bias mlp.down mlp.down_bias [post_norm2.*]; those
-// that the architecture lacks are left out. Embedding: token, position, norm.weight, norm.bias. Head: norm.weight,
+// [post_norm1.*] norm2.weight norm2.bias mlp.gate mlp.up mlp.gate_bias mlp.up_bias mlp.down mlp.down_bias
+// [post_norm2.*]; those that the architecture lacks are left out (mlp.gate_bias: gated and mlp_bias). Embedding: token, position, norm.weight, norm.bias. Head: norm.weight,
 // norm.bias, output (absent when tied), output_bias.
 std::vector<Parameter> embedding_parameters(const Architecture& a, std::int64_t vocab_rows);
 std::vector<Parameter> layer_parameters(const Architecture& a);
@@ -86,5 +87,14 @@ std::int64_t parameter_count(const Architecture& a);
 // FLOPs"); x3 is a training step's. `causal` counts half of the attention square. Source: Narayanan et al. 2021,
 // section 5.1, extended by GQA, gated MLPs and explicit head_dim.
 double forward_flops(const Architecture& a, std::int64_t s, std::int64_t vocab_rows, bool causal);
+
+// The same by part, over all layers; `attention_square` (Q K^T and P V) is counted in full.
+struct FlopsOfSequence {
+  double projections = 0.0;  // query, key, value, attention.out
+  double attention_square = 0.0;
+  double mlp = 0.0;
+  double head = 0.0;
+};
+FlopsOfSequence forward_flops_by_part(const Architecture& a, std::int64_t s, std::int64_t vocab_rows);
 
 }  // namespace orrery::models
