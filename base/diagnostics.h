@@ -44,13 +44,15 @@ class Diagnostics {
   void error(Place place, std::string message, std::string hint = {});
   void warning(Place place, std::string message, std::string hint = {});
   bool has_errors() const { return errors_ > 0; }
-  const std::vector<Diagnostic>& all() const { return all_; }
+  const std::vector<Diagnostic>& all() const { return all_; }  // the first 100
   std::string text() const;       // all of them, printed, each ending in a newline
   void throw_if_errors() const;   // InputError with text()
 
  private:
+  void add(Diagnostic diagnostic);
   std::vector<Diagnostic> all_;
   std::size_t errors_ = 0;
+  std::size_t not_kept_ = 0;
 };
 
 std::string print(const Diagnostic& diagnostic);

@@ -20,6 +20,7 @@
 
 #include "base/diagnostics.h"
 #include "base/json.h"
+#include "base/quantities.h"
 #include "base/units.h"
 
 namespace orrery {
@@ -75,17 +76,5 @@ class ObjectReader {
   std::string what_;
   mutable std::vector<std::string> known_;
 };
-
-// Quantities from text; nullopt when the text is no such quantity. Negative, NaN and infinite values are refused.
-std::optional<Bytes> parse_bytes(std::string_view text);
-std::optional<Bandwidth> parse_bandwidth(std::string_view text);
-std::optional<FlopRate> parse_flop_rate(std::string_view text);
-std::optional<Duration> parse_duration(std::string_view text);
-
-// For people: "18.6 GB" (decimal), "17.3 GiB", "9.69 s", "312 TFLOP/s", "25.0 GB/s". Three significant digits.
-std::string human_bytes(Bytes bytes);
-std::string human_duration(Duration duration);
-std::string human_bandwidth(Bandwidth bandwidth);
-std::string human_count(double count);  // "69.7 B", "1.56 B", "124 M"
 
 }  // namespace orrery
