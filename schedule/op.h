@@ -101,8 +101,9 @@ bool is_compute(OpKind kind);        // a kernel of the device
 enum class Role : std::uint8_t {
   x, y, w, bias, dy, dx, dw, dbias, residual, mask, tokens, labels, stats, loss, q, k, v, o, lse, dout, dq, dk, dv,
   norm, master, moment1, moment2,
+  release,  // a view of 0 elements: only frees the buffer, here where its last user on another stream was waited for
 };
-inline constexpr std::size_t kRoles = static_cast<std::size_t>(Role::moment2) + 1;
+inline constexpr std::size_t kRoles = static_cast<std::size_t>(Role::release) + 1;
 std::string_view name(Role role);
 
 // One stream is one in-order queue of a rank, as in CUDA. `cpu` is a worker thread of the host.
