@@ -19,11 +19,18 @@ inline constexpr std::size_t kKernelClasses = 4;
 std::string_view name(KernelClass kernel_class);
 
 // The fitted constants of the analytic kernel model (docs/models/kernels.md), and the residuals of the fit that
-// made them, as ln(measured / predicted): the 80 % interval of one prediction is exp(low) .. exp(high).
+// made them, as ln(measured / predicted): the 80 % interval of one prediction is exp(low) .. exp(high). A constant
+// that a class does not use stays 0.
 struct KernelFit {
   double peak_fraction = 0.0;    // plateau, share of the dense peak (GEMM, attention) or of HBM bandwidth
-  double half_k = 0.0;           // GEMM: the K at which half of the plateau is reached; attention: the same in s
+  double half_k = 0.0;           // GEMM: the K at which half of the plateau is reached; attention: the same in head_dim
   double launch_us = 0.0;        // fixed time of a kernel, seen from the GPU
+  double hbm_fraction = 0.0;     // GEMM, attention: share of HBM bandwidth that operands and results reach
+  double tile_cost = 0.0;        // GEMM: how much smaller tiles lose, in elements of tile edge
+  double droop = 0.0;            // GEMM: slowdown under continuous load (clock and power), relative to a short kernel
+  double half_sequence = 0.0;    // attention: fixed work of a query row, in keys
+  double reduction_fraction = 0.0;  // memory-bound: plateau of kernels that reduce rows or columns
+  double l2_speedup = 0.0;       // memory-bound: bandwidth of what the L2 cache still holds, relative to the plateau
   double residual_low = 0.0;     // 10th percentile of the log residual, negative
   double residual_high = 0.0;    // 90th percentile
   std::int64_t measurements = 0; // how many points the fit saw; 0: transferred from another GPU
