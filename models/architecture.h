@@ -61,6 +61,7 @@ struct Parameter {
   Initial initial = Initial::normal;
   bool decayed = true;  // weight decay applies (matrices: yes; biases and norms: no)
   std::int64_t count() const { return rows * columns; }
+  bool operator==(const Parameter&) const = default;
 };
 
 // The vocabulary as trained: padded to a multiple of `divisible_by` x tp (Megatron: 128; 1: none).

@@ -40,6 +40,7 @@ struct Group {
   std::int64_t index(std::int64_t rank) const { return coordinate(rank) / step; }
   std::int64_t first(std::int64_t rank) const { return rank - coordinate(rank) * stride; }
   std::int64_t member(std::int64_t rank, std::int64_t i) const { return first(rank) + i * step * stride; }
+  bool operator==(const Group&) const = default;
 };
 
 // Groups that every compiled schedule has, at these indices of Schedule::groups. A text schedule may add more.
@@ -68,6 +69,7 @@ struct Buffer {
   std::int64_t elements = 0;    // of one instance
   std::uint32_t instances = 1;
   Bytes bytes() const { return Bytes(elements * size_of(type)); }
+  bool operator==(const Buffer&) const = default;
 };
 
 enum class Access : std::uint8_t { read, write, update };
@@ -85,6 +87,7 @@ struct View {
   bool allocates = false;       // the instance begins to live before this op is issued
   bool frees = false;           // and stops after it
   std::int64_t count() const { return rows * columns; }
+  bool operator==(const View&) const = default;
 };
 
 // --- ops, blocks, calls -------------------------------------------------------------------------------------------
@@ -106,18 +109,21 @@ struct Op {
   std::uint32_t first_view = 0;
   std::uint32_t first_wait = 0;   // waits: formals whose event must have happened before this op starts
   std::uint32_t shape = 0;        // index into Schedule::shapes
+  bool operator==(const Op&) const = default;
 };
 
 // instance = base + unit_stride * call.unit + slot_stride * (microbatch % slots)
 struct Formal {
   BufferId buffer;
   std::uint32_t base = 0, unit_stride = 0, slot_stride = 0;
+  bool operator==(const Formal&) const = default;
 };
 
 struct Block {
   std::string name;
   std::uint32_t first_op = 0, op_count = 0;
   std::uint32_t first_formal = 0, formal_count = 0;
+  bool operator==(const Block&) const = default;
 };
 
 // Runs a block for one unit (an embedding, a layer or a head; its index in Program::units) and one microbatch:
@@ -127,12 +133,14 @@ struct Call {
   std::uint32_t unit = 0;
   std::uint32_t microbatch = 0;
   std::uint32_t microbatch_step = 0;
+  bool operator==(const Call&) const = default;
 };
 
 // calls[first_call, first_call + call_count) run `count` times. Repeats do not nest or overlap; sorted.
 struct Repeat {
   std::uint32_t first_call = 0, call_count = 0;
   std::uint32_t count = 1;
+  bool operator==(const Repeat&) const = default;
 };
 
 // --- parameters ---------------------------------------------------------------------------------------------------
@@ -140,6 +148,7 @@ struct Repeat {
 struct BufferRef {
   BufferId buffer;
   std::uint32_t instance = 0;
+  bool operator==(const BufferRef&) const = default;
 };
 
 // One weight tensor inside a unit's flat parameter vector: the local (tensor-sharded) rectangle.
@@ -147,9 +156,12 @@ struct Slice {
   models::Parameter parameter;  // global shape, sharding, initial value
   std::int64_t offset = 0;      // elements from the start of the flat vector
   std::int64_t rows = 0, columns = 1;  // local
+  bool operator==(const Slice&) const = default;
 };
 
 enum class UnitKind : std::uint8_t { embedding, layer, head };
+inline constexpr std::size_t kUnitKinds = 3;
+std::string_view name(UnitKind kind);
 
 // A unit's parameters are one flat vector: [replicated vectors | sharded vectors | sharded matrices | replicated
 // matrices | padding to a multiple of the data-parallel size]. Elements from `decay_from` on are decayed; those below
@@ -170,10 +182,13 @@ struct Unit {
   std::int64_t optimizer_shards = 1;  // master weights and moments; ZeRO-1, 2, 3: dp
   BufferRef weights, gradients;
   BufferRef master;                   // fp32 master weights where the recipe has them, else = weights
+  bool operator==(const Unit&) const = default;
 };
 
 // --- programs -----------------------------------------------------------------------------------------------------
 
+// Canonical layout: the ranges of consecutive blocks in ops and formals, and of consecutive ops in views and waits,
+// follow one another without gaps or sharing (block_of and the text form rest on it; verify checks it).
 struct Program {
   std::string name;
   std::uint32_t slots = 1;  // microbatches in flight, the modulus of slot indices
@@ -193,9 +208,12 @@ struct Program {
   std::span<const std::uint16_t> waits_of(const Op& op) const { return {waits.data() + op.first_wait, op.wait_count}; }
   const Block& block(const Call& c) const { return blocks[c.block.index()]; }
   const View* find(const Op& op, Role role) const;  // first view of that role, or null
+  const Block& block_of(const Op& op) const;        // `op` must be an element of `ops`, not a copy
+  const Buffer& buffer(const Block& block, const View& view) const;
   std::uint32_t instance(const Formal& f, const Call& c, std::uint32_t microbatch) const {
     return f.base + f.unit_stride * c.unit + f.slot_stride * (microbatch % slots);
   }
+  bool operator==(const Program&) const = default;
 };
 
 // Numbers that the optimizer and the data need; time does not depend on them.
@@ -203,6 +221,7 @@ struct Hyper {
   double learning_rate = 1e-4, weight_decay = 0.0, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;
   double clip_gradient_norm = 0.0;  // 0: off
   std::int64_t seed = 1;
+  bool operator==(const Hyper&) const = default;
 };
 
 struct Schedule {
@@ -211,7 +230,7 @@ struct Schedule {
   std::vector<Group> groups;       // the standard five first
   std::vector<Program> programs;   // program of rank r: index of r in `program_group`
   Group program_group;             // usually the pipe group
-  std::vector<KernelShape> shapes;
+  std::vector<KernelShape> shapes;  // distinct; an op that needs none has KernelShape{}
   Hyper hyper;
   std::int64_t microbatches = 1;   // of a data-parallel rank
   models::Architecture model;      // what the units belong to (text schedules: empty)
@@ -219,6 +238,7 @@ struct Schedule {
   const Program& program_of(std::int64_t rank) const {
     return programs[static_cast<std::size_t>(program_group.index(rank))];
   }
+  bool operator==(const Schedule&) const = default;
 };
 
 // Calls `visit(call, microbatch, iteration)` for every call in host issue order, repeats unrolled to at most

@@ -7,13 +7,16 @@
 // An output whose access is `update` accumulates (+=), one that is `write` is overwritten, whatever the kind.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 namespace orrery::schedule {
 
 enum class DataType : std::uint8_t { fp32, fp16, bf16, int32, byte };
+inline constexpr std::size_t kDataTypes = 5;
 std::int64_t size_of(DataType type);  // bytes
+std::string_view name(DataType type);
 
 enum class OpKind : std::uint8_t {
   // Data movement on the device.
@@ -96,7 +99,7 @@ bool is_collective(OpKind kind);     // all_reduce .. broadcast
 bool is_point_to_point(OpKind kind); // send, recv
 inline bool is_communication(OpKind kind) { return is_collective(kind) || is_point_to_point(kind); }
 bool is_copy(OpKind kind);           // copy_to_host, copy_to_device, input
-bool is_compute(OpKind kind);        // a kernel of the device
+bool is_compute(OpKind kind);        // a kernel of the device (cpu_adam and host_wait are none of these classes)
 
 enum class Role : std::uint8_t {
   x, y, w, bias, dy, dx, dw, dbias, residual, mask, tokens, labels, stats, loss, q, k, v, o, lse, dout, dq, dk, dv,
@@ -123,6 +126,11 @@ enum class Layout : std::uint8_t { tn, nn, nt };  // forward, input gradient, we
 enum class Reduce : std::uint8_t { sum, max };
 enum class Norm : std::uint8_t { layer_norm, rms_norm };
 enum class Activation : std::uint8_t { gelu, relu, squared_relu, swiglu, geglu };
+inline constexpr std::size_t kLayouts = 3, kReduces = 2, kNorms = 2, kActivations = 5;
+std::string_view name(Layout layout);
+std::string_view name(Reduce reduce);
+std::string_view name(Norm norm);
+std::string_view name(Activation activation);
 
 // The shape of a kernel; fields a kind does not use are 0. FLOPs and bytes are pure functions of it and the views.
 struct KernelShape {

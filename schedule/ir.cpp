@@ -1,0 +1,46 @@
+// Names of the IR's enumerations and the look-ups that every consumer needs.
+#include "schedule/ir.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+
+namespace orrery::schedule {
+
+std::string_view name(BufferKind kind) {
+  static constexpr std::array<std::string_view, kBufferKinds> table = {
+      "weight", "gradient", "optimizer", "activation", "workspace", "communication", "token"};
+  const auto at = static_cast<std::size_t>(kind);
+  CHECK(at < table.size(), at);
+  return table[at];
+}
+
+std::string_view name(UnitKind kind) {
+  static constexpr std::array<std::string_view, kUnitKinds> table = {"embedding", "layer", "head"};
+  const auto at = static_cast<std::size_t>(kind);
+  CHECK(at < table.size(), at);
+  return table[at];
+}
+
+const View* Program::find(const Op& op, Role role) const {
+  for (const View& view : views_of(op))
+    if (view.role == role) return &view;
+  return nullptr;
+}
+
+const Block& Program::block_of(const Op& op) const {
+  CHECK(&op >= ops.data() && &op < ops.data() + ops.size());
+  const auto at = static_cast<std::uint32_t>(&op - ops.data());
+  // Blocks hold consecutive ranges of ops in order, so the last one that starts at or before the op is its block.
+  const auto next = std::upper_bound(blocks.begin(), blocks.end(), at,
+                                     [](std::uint32_t index, const Block& block) { return index < block.first_op; });
+  CHECK(next != blocks.begin(), at);
+  return *std::prev(next);
+}
+
+const Buffer& Program::buffer(const Block& block, const View& view) const {
+  return buffers[formals[block.first_formal + view.formal].buffer.index()];
+}
+
+}  // namespace orrery::schedule
