@@ -51,6 +51,7 @@ struct Fabric {
   double oversubscription = 1.0;  // capacity below / capacity above a leaf
   int nodes_per_leaf = 0;     // fat trees; for rail_optimised: nodes per rail group
   int leaves_per_pod = 0;     // fat_tree_3
+  double pod_oversubscription = 1.0;  // fat_tree_3: capacity below / capacity above a pod
   std::string nic_source;     // where efficiency and latency come from
 };
 
