@@ -14,8 +14,10 @@ namespace {
 const Json kNull{};
 
 std::string clipped(std::string_view text) {
-  constexpr std::size_t kMax = 40;
-  return text.size() <= kMax ? std::string(text) : std::string(text.substr(0, kMax)) + "...";
+  std::size_t end = 40;
+  if (text.size() <= end) return std::string(text);
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;  // not inside a character
+  return std::string(text.substr(0, end)) + "...";
 }
 
 std::string found(const Json& json) {

@@ -26,12 +26,12 @@
 namespace orrery {
 
 struct IntegerRule {
-  std::optional<std::int64_t> fallback;  // none: the member is required
+  std::optional<std::int64_t> fallback = std::nullopt;  // none: the member is required
   std::int64_t min = 0;
   std::int64_t max = 9'000'000'000'000'000;
 };
 struct NumberRule {
-  std::optional<double> fallback;
+  std::optional<double> fallback = std::nullopt;
   double min = 0.0;
   double max = 1e300;
 };
