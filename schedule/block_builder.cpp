@@ -113,6 +113,16 @@ void BlockBuilder::depend(std::size_t later, std::size_t earlier) {
   awaited_[ls][es] = earlier + 1;
 }
 
+void BlockBuilder::set_block_events() {
+  if (ops_.empty()) return;
+  ops_.front().waits.insert(ops_.front().waits.end(), begins_after_.begin(), begins_after_.end());
+  if (end_records_ == kNoFormal) return;
+  const auto last = std::find_if(ops_.rbegin(), ops_.rend(),
+                                 [](const Draft& d) { return d.op.stream == Stream::compute; });
+  CHECK(last != ops_.rend() && last->op.record == kNoFormal, name_);
+  last->op.record = end_records_;
+}
+
 void BlockBuilder::order_streams() {
   constexpr std::size_t kNone = ~std::size_t{0};
   std::vector<std::size_t> writer(formals_.size(), kNone);
@@ -180,6 +190,7 @@ void BlockBuilder::set_lifetimes() {
 }
 
 BlockId BlockBuilder::finish() {
+  set_block_events();
   order_streams();
   set_lifetimes();
   Block block;

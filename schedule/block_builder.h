@@ -68,6 +68,10 @@ class BlockBuilder {
   BlockBuilder& wait(std::uint16_t formal);
   BlockBuilder& record(std::uint16_t formal);
 
+  // The block as a whole: its first op waits for the event; its last compute op records it.
+  void begin_after(std::uint16_t formal) { begins_after_.push_back(formal); }
+  void end_records(std::uint16_t formal) { end_records_ = formal; }
+
   bool empty() const { return ops_.empty(); }
   BlockId finish();  // moves the block into the program
 
@@ -78,6 +82,7 @@ class BlockBuilder {
     std::vector<std::uint16_t> waits;
   };
   std::uint16_t formal(BufferId buffer, Index index, Life life);
+  void set_block_events();
   void order_streams();   // events between the block's own streams
   void set_lifetimes();   // allocates / frees
   void depend(std::size_t later, std::size_t earlier);
@@ -90,6 +95,8 @@ class BlockBuilder {
   std::vector<Formal> formals_;
   std::vector<Life> lives_;
   std::vector<Draft> ops_;
+  std::vector<std::uint16_t> begins_after_;
+  std::uint16_t end_records_ = kNoFormal;
   std::vector<std::vector<std::size_t>> awaited_;  // [later stream][earlier stream]: 1 + last op waited for
 };
 
