@@ -1,5 +1,6 @@
 // Memory from the Schedule: live bytes in host issue order, as a caching allocator sees them (each allocation rounded
 // up to 512 B). Exact for any number of repeats: a loop's net growth is linear. Simulator and runtime agree on it.
+// An op's allocations happen before it is issued, its frees after. Rests on a schedule that verify() found sound.
 #pragma once
 
 #include <array>
@@ -24,7 +25,8 @@ struct MemoryPeak {
 };
 MemoryPeak memory_peak(const Program& program);
 
-// Live bytes after every alloc/free point, for traces: (call ordinal, op offset, live bytes); repeats unrolled.
+// Live device bytes at the start and after every change, for traces; host_index is the op's position in the rank's host
+// issue order (repeats unrolled to at most `repeat_limit` iterations): where it allocates and frees, two steps.
 struct MemoryStep { std::uint32_t host_index; std::int64_t live; };
 std::vector<MemoryStep> memory_timeline(const Program& program, std::uint32_t repeat_limit);
 
