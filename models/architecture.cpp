@@ -1,8 +1,9 @@
-// The arithmetic of a dense decoder: which weights a unit holds, how they are cut over tensor-parallel ranks, and what
-// a forward pass costs. Everything is derived from `Architecture`; nothing is stored twice.
+// The arithmetic of a dense decoder: which weights a unit holds, how they are cut over tensor-parallel ranks,
+// and what a forward pass costs. Everything is derived from `Architecture`; nothing is stored twice.
 //
-// Column-parallel weights (query, key, value, gate, up, token embedding, output) are cut by rows, their biases with
-// them; row-parallel ones (attention.out, mlp.down) by columns, their biases stay whole (Shoeybi et al. 2019, sec. 3).
+// Column-parallel weights (query, key, value, gate, up, token embedding, output) are cut by rows, their
+// biases with them; row-parallel ones (attention.out, mlp.down) by columns, their biases stay whole (Shoeybi
+// et al. 2019, sec. 3).
 #include "models/architecture.h"
 
 #include <utility>
@@ -126,8 +127,9 @@ std::int64_t parameter_count(const Architecture& a) {
          count(head_parameters(a, a.vocab));
 }
 
-// A product with a [rows x columns] weight costs 2 rows columns a token; the attention square costs 2 s s d_q for
-// Q K^T and as much for P V. With MHA, f = 4h and no gate that is Narayanan's 24 s l h^2 (1 + s / 6h) + 2 s h V.
+// A product with a [rows x columns] weight costs 2 rows columns a token; the attention square costs 2 s s d_q
+// for Q K^T and as much for P V. With MHA, f = 4h and no gate that is Narayanan's 24 s l h^2 (1 + s / 6h) + 2
+// s h V.
 double forward_flops(const Architecture& a, std::int64_t s, std::int64_t vocab_rows, bool causal) {
   const FlopsOfSequence f = forward_flops_by_part(a, s, vocab_rows);
   return f.projections + f.mlp + f.head + (causal ? 0.5 : 1.0) * f.attention_square;

@@ -23,7 +23,9 @@ UnitReport unit_report(std::string unit, std::int64_t copies, std::vector<Parame
   return report;
 }
 
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
 
 // The kind follows from the name that architecture.h gives the tensor.
 std::int64_t& kind_of(ParametersByKind& kinds, std::string_view name) {

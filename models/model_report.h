@@ -1,6 +1,6 @@
-// What there is to say about a model without a plan: how many parameters of which kind, unit by unit, and the FLOPs
-// of a token. Pure; `orrery model` prints it. "Active" parameters are those that one token passes through: all of
-// them, for a dense model.
+// What there is to say about a model without a plan: how many parameters of which kind, unit by unit, and the
+// FLOPs of a token. Pure; `orrery model` prints it. "Active" parameters are those that one token passes
+// through: all of them, for a dense model.
 #pragma once
 
 #include <cstdint>
@@ -27,28 +27,29 @@ struct UnitReport {
   std::string unit;         // "embedding", "layer", "head"
   std::int64_t copies = 0;  // 1, layers, 1
   std::vector<Parameter> parameters;
-  std::int64_t count = 0;              // of one copy
+  std::int64_t count = 0;               // of one copy
   std::int64_t weight_bytes_16bit = 0;  // of one copy: 2 B a parameter
-  std::int64_t state_bytes = 0;  // of one copy, unsharded: 18 B a parameter (2 weight, 4 gradient, 4 + 8 Adam in fp32)
+  std::int64_t state_bytes =
+      0;  // of one copy, unsharded: 18 B a parameter (2 weight, 4 gradient, 4 + 8 Adam in fp32)
 };
 
 // Model FLOPs of one token in a sequence of `sequence_length`: the sequence's, divided by its length.
 struct TokenFlops {
-  double projections = 0.0;        // forward: query, key, value, attention output
-  double mlp = 0.0;                // forward
-  double head = 0.0;               // forward: logits
-  double attention_full = 0.0;     // forward: Q K^T and P V, the whole square
-  double attention_causal = 0.0;   // forward: half of it
+  double projections = 0.0;                           // forward: query, key, value, attention output
+  double mlp = 0.0;                                   // forward
+  double head = 0.0;                                  // forward: logits
+  double attention_full = 0.0;                        // forward: Q K^T and P V, the whole square
+  double attention_causal = 0.0;                      // forward: half of it
   double forward_full = 0.0, forward_causal = 0.0;    // sums
   double training_full = 0.0, training_causal = 0.0;  // x3: backward counts twice
 };
 
 struct ModelReport {
   Architecture architecture;
-  std::int64_t parameters = 0;         // with the unpadded vocabulary
+  std::int64_t parameters = 0;  // with the unpadded vocabulary
   std::int64_t active_parameters = 0;
   ParametersByKind by_kind;
-  std::vector<UnitReport> units;       // embedding, layer, head
+  std::vector<UnitReport> units;  // embedding, layer, head
   std::int64_t sequence_length = 0;
   TokenFlops flops_per_token;
 };

@@ -1,0 +1,23 @@
+// The model families of Hugging Face transformers that are dense decoders: what each one's code does that its
+// config.json does not say (norms, biases, gates, whether the output is tied by default).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "models/architecture.h"
+#include "models/hf_config.h"
+
+namespace orrery::models {
+
+struct HfFamily {
+  std::string_view name;  // "llama"
+  void (*read)(HfConfig& config, Architecture& a);
+};
+
+// By "model_type" or by the name of the class in "architectures"; null when neither is known.
+const HfFamily* find_family(std::string_view model_type, std::string_view class_name);
+
+std::string known_families();  // "llama, mistral, ...", for messages
+
+}  // namespace orrery::models

@@ -1,0 +1,97 @@
+// From a Hugging Face config.json to an Architecture: find the language model's part, refuse what is no dense
+// decoder, let the family fill in what its code does, and account for every key.
+#include "models/hf_reader.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string>
+
+#include "models/hf_config.h"
+#include "models/hf_families.h"
+#include "models/hf_keys.h"
+
+namespace orrery::models {
+namespace {
+
+// Multi-modal files keep the language model under "text_config"; other towers have the same key names in
+// their own objects, so nothing is ever searched for deeper than this.
+const Json& language_part(const Json& json, Diagnostics& diagnostics) {
+  const Json* text = json.find("text_config");
+  const bool has_text = text != nullptr && text->is_object();
+  for (const char* tower : {"vision_config", "audio_config", "img_processor"}) {
+    const Json* part = json.find(tower);
+    if (part != nullptr && part->is_object())
+      diagnostics.warning(part->place, fmt::format("\"{}\": only the language model is counted", tower));
+  }
+  return has_text ? *text : json;
+}
+
+std::string text_of(const Json& json, std::string_view key) {
+  const Json* value = json.find(key);
+  return value != nullptr && value->is_string() ? value->string : std::string();
+}
+
+std::string class_of(const Json& json) {
+  const Json* classes = json.find("architectures");
+  if (classes == nullptr || !classes->is_array() || classes->items.empty()) return {};
+  return classes->items.front().is_string() ? classes->items.front().string : std::string();
+}
+
+const HfFamily* family_of(const Json& text, const Json& outer, Diagnostics& diagnostics) {
+  std::string type = text_of(text, "model_type");
+  if (type.empty() && &text != &outer) type = text_of(outer, "model_type");
+  const std::string name = class_of(text);
+  if (const HfFamily* family = find_family(type, name)) return family;
+  const Json* place = text.find("model_type");
+  if (place == nullptr) place = text.find("architectures");
+  const std::string message =
+      type.empty() && name.empty()
+          ? std::string(
+                "\"model_type\" is missing: norms, biases and tied embeddings cannot be known without it")
+          : fmt::format("the model family \"{}\" is not known", type.empty() ? name : type);
+  diagnostics.error(place != nullptr ? place->place : text.place, message,
+                    fmt::format("known: {}; or write a model file of Orrery's own", known_families()));
+  return nullptr;
+}
+
+// Many files are called config.json; then the folder says more.
+std::string name_of(const Json& text, const Json& outer, const std::string& family) {
+  const std::string named = text_of(outer, "_name_or_path").empty() ? text_of(text, "_name_or_path")
+                                                                    : text_of(outer, "_name_or_path");
+  const std::string last = std::filesystem::path(named).filename().string();
+  if (!last.empty()) return last;
+  if (outer.place.source == nullptr) return family;
+  const std::filesystem::path path(outer.place.source->path);
+  const std::string stem = path.stem().string();
+  if (!stem.empty() && stem != "config") return stem;
+  const std::string folder = path.parent_path().filename().string();
+  return folder.empty() ? family : folder;
+}
+
+}  // namespace
+
+bool looks_like_hugging_face(const Json& json) {
+  for (const char* key : {"model_type", "architectures", "text_config", "hidden_size", "n_embd", "d_model",
+                          "n_embed", "num_hidden_layers", "n_layer", "num_attention_heads", "n_head"})
+    if (json.find(key) != nullptr) return true;
+  return false;
+}
+
+Architecture read_hugging_face(const Json& json, Diagnostics& diagnostics) {
+  const Json& text = language_part(json, diagnostics);
+  Architecture a;
+  bool is_dense = refuse_unsupported(json, diagnostics);
+  if (&text != &json && is_dense) is_dense = refuse_unsupported(text, diagnostics);
+  if (!is_dense) return a;
+  const HfFamily* family = family_of(text, json, diagnostics);
+  if (family == nullptr) return a;
+  HfConfig config(text, json, diagnostics);
+  family->read(config, a);
+  config.finish();
+  a.name = name_of(text, json, std::string(family->name));
+  a.source = fmt::format("Hugging Face config.json, model_type {}", family->name);
+  return a;
+}
+
+}  // namespace orrery::models
