@@ -1,0 +1,134 @@
+#include "scenarios/policy.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "scenarios/words.h"
+
+namespace orrery::scenarios {
+namespace {
+
+Kernels all_fused() { return {}; }
+
+// Eager PyTorch modules: attention through scaled_dot_product_attention, everything else one kernel an operation.
+Kernels eager() {
+  Kernels kernels;
+  kernels.fused_softmax = false;
+  kernels.fused_elementwise = false;
+  return kernels;
+}
+
+Policy orrery_policy() {
+  Policy p;
+  p.framework = Framework::orrery;
+  p.help = "Orrery's own runtime: mixed precision with fp32 gradients, everything overlaps that can";
+  p.gradient_reduce = When::always;
+  p.parameter_gather = When::always;
+  p.pipeline = When::always;
+  p.tensor_backward = When::always;
+  p.bucket = {.elements = 40'000'000};
+  p.kernels = all_fused();
+  return p;
+}
+
+Policy megatron_policy() {
+  Policy p;
+  p.framework = Framework::megatron;
+  p.help = "Megatron-LM defaults: fp32 gradients, reduction after the backward, interleaved send/receive overlaps";
+  p.gradient_reduce = When::never;
+  p.parameter_gather = When::never;
+  p.pipeline = When::interleaved;
+  p.tensor_backward = When::always;
+  p.bucket = {.elements = 40'000'000, .elements_per_dp = 1'000'000, .only_overlapped = true};
+  p.kernels = all_fused();
+  return p;
+}
+
+Policy deepspeed_policy() {
+  Policy p;
+  p.framework = Framework::deepspeed;
+  p.help = "DeepSpeed defaults: 16-bit gradients, buckets of 5e8 elements, overlap with ZeRO-3 only";
+  p.gradient_bytes = 2;
+  p.gradient_reduce = When::zero_3;
+  p.bucket = {.elements = 500'000'000};
+  p.prefetch_elements = 50'000'000;
+  p.kernels = eager();
+  p.vocab_divisible_by = 1;
+  return p;
+}
+
+Policy ddp_policy() {
+  Policy p;
+  p.framework = Framework::ddp;
+  p.help = "PyTorch DistributedDataParallel with autocast: fp32 gradients, buckets of 25 MiB, overlapped";
+  p.gradient_reduce = When::always;
+  p.bucket = {.bytes = std::int64_t{25} << 20};
+  p.kernels = eager();
+  p.vocab_divisible_by = 1;
+  return p;
+}
+
+int state_bytes(Optimizer optimizer) {
+  switch (optimizer) {
+    case Optimizer::adam: return 8;
+    case Optimizer::sgd: return 0;
+    case Optimizer::sgd_momentum: return 4;
+  }
+  return 0;
+}
+
+}  // namespace
+
+const std::vector<Policy>& policies() {
+  static const std::vector<Policy> table = {orrery_policy(), megatron_policy(), deepspeed_policy(), ddp_policy()};
+  return table;
+}
+
+const Policy& policy_of(Framework framework) {
+  for (const Policy& policy : policies())
+    if (policy.framework == framework) return policy;
+  CHECK(false, static_cast<int>(framework));
+  return policies().front();
+}
+
+bool happens(When when, const PlanFacts& plan) {
+  switch (when) {
+    case When::never: return false;
+    case When::always: return true;
+    case When::zero_3: return plan.zero == 3;
+    case When::zero_2_or_3: return plan.zero >= 2;
+    case When::interleaved: return plan.schedule == PipelineSchedule::interleaved;
+  }
+  return false;
+}
+
+std::int64_t bucket_elements(const BucketRule& rule, const PlanFacts& plan, int gradient_bytes, bool overlapped) {
+  if (rule.only_overlapped && !overlapped) return 0;
+  if (rule.bytes > 0) return rule.bytes / gradient_bytes;
+  return std::max(rule.elements, rule.elements_per_dp * plan.dp);
+}
+
+std::int64_t prefetch_units(const Policy& policy, const PlanFacts& plan) {
+  if (plan.layer_elements <= 0) return 1;
+  return std::max<std::int64_t>(1, policy.prefetch_elements / plan.layer_elements);
+}
+
+Recipe recipe_of(const Policy& policy, hardware::Precision precision, Optimizer optimizer) {
+  Recipe recipe;
+  const bool half = is_half(precision);
+  recipe.weight_bytes = half ? 2 : 4;
+  recipe.gradient_bytes = half ? policy.gradient_bytes : 4;
+  recipe.master_weights = half;
+  recipe.optimizer_state_bytes = state_bytes(optimizer);
+  recipe.name = fmt::format("{} {}: {}", word(policy.framework), word(precision), describe(recipe));
+  return recipe;
+}
+
+std::string describe(const Recipe& r) {
+  const int master = r.master_weights ? 4 : 0;
+  return fmt::format("{} + {} + {} + {} = {} B/parameter", r.weight_bytes, r.gradient_bytes, master,
+                     r.optimizer_state_bytes, r.weight_bytes + r.gradient_bytes + master + r.optimizer_state_bytes);
+}
+
+}  // namespace orrery::scenarios

@@ -1,0 +1,63 @@
+// What a training framework does when nobody tells it otherwise: bytes per parameter, bucket sizes, what overlaps,
+// which kernels are fused. One row of data per framework; nothing downstream knows a framework's name. Each value's
+// source is in docs/reference/frameworks.md. Every value can be overridden in the scenario.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scenarios/scenario.h"
+
+namespace orrery::scenarios {
+
+// In which plans something happens.
+enum class When : std::uint8_t { never, always, zero_3, zero_2_or_3, interleaved };
+
+struct BucketRule {
+  std::int64_t elements = 0;         // at least this many; 0: one bucket for everything
+  std::int64_t elements_per_dp = 0;  // and this many per data-parallel rank
+  std::int64_t bytes = 0;            // instead of both: bytes of gradients
+  bool only_overlapped = false;      // one bucket where the reduction does not overlap
+};
+
+struct Policy {
+  Framework framework = Framework::orrery;
+  std::string_view help;
+  int gradient_bytes = 4;  // mixed precision (fp16, bf16); fp32 and tf32 keep everything in fp32
+  When gradient_reduce = When::always;
+  When parameter_gather = When::never;
+  When pipeline = When::never;
+  When tensor_backward = When::never;
+  When reduce_every_microbatch = When::zero_2_or_3;
+  BucketRule bucket;
+  std::int64_t prefetch_elements = 0;  // ZeRO-3: parameters gathered ahead, in whole layers, at least one
+  Kernels kernels;
+  std::int64_t vocab_divisible_by = 128;
+};
+
+const std::vector<Policy>& policies();
+const Policy& policy_of(Framework framework);
+
+// The parts of a plan that a policy looks at.
+struct PlanFacts {
+  int zero = 0;
+  std::int64_t dp = 1;
+  PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
+  std::int64_t layer_elements = 0;  // parameters of one layer on one tensor rank
+};
+
+bool happens(When when, const PlanFacts& plan);
+std::int64_t bucket_elements(const BucketRule& rule, const PlanFacts& plan, int gradient_bytes, bool overlapped);
+std::int64_t prefetch_units(const Policy& policy, const PlanFacts& plan);
+
+// Bytes per parameter of a framework at a precision with an optimizer: "megatron: 2 + 4 + 4 + 8 = 18 B/parameter".
+Recipe recipe_of(const Policy& policy, hardware::Precision precision, Optimizer optimizer);
+std::string describe(const Recipe& recipe);  // "2 + 4 + 4 + 8 = 18 B/parameter"
+
+constexpr bool is_half(hardware::Precision precision) {
+  return precision == hardware::Precision::fp16 || precision == hardware::Precision::bf16;
+}
+
+}  // namespace orrery::scenarios

@@ -1,0 +1,264 @@
+#include "scenarios/reader.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "hardware/cluster_reader.h"
+#include "models/zoo_reader.h"
+#include "scenarios/section.h"
+#include "scenarios/words.h"
+
+namespace orrery::scenarios {
+namespace {
+
+// Bounds that keep every product downstream far from overflow; legality bounds the products themselves.
+constexpr std::int64_t kWaysMax = 1'000'000;           // tp, pp, dp, vpp
+constexpr std::int64_t kGlobalBatchMax = 1'000'000'000;
+constexpr std::int64_t kMicroBatchMax = 1'000'000;
+constexpr std::int64_t kMicrobatchesMax = 16'777'216;
+constexpr std::int64_t kSequenceMax = 16'777'216;
+constexpr std::int64_t kTokensMax = 1'000'000'000'000'000;
+
+bool is_auto(const Json* value) { return value != nullptr && value->is_string() && value->string == "auto"; }
+
+// A number, or nothing where the file says "auto" or nothing.
+std::optional<std::int64_t> number_or_auto(ObjectReader& r, std::string_view key, std::int64_t max) {
+  const Json* value = r.child(key);
+  if (value == nullptr || is_auto(value)) return std::nullopt;
+  return r.integer(key, {.fallback = 1, .min = 1, .max = max});
+}
+
+void refuse_unless_one(ObjectReader& r, const char* key, const char* meaning) {
+  const Json* value = r.child(key);
+  if (value == nullptr || (value->kind == Json::Kind::integer && value->integer == 1)) return;
+  r.diagnostics().error(value->place, fmt::format("{} is not supported yet", meaning),
+                        fmt::format("leave \"{}\" out, or set it to 1", key));
+}
+
+void read_layers_per_stage(Draft& d, ObjectReader& r) {
+  const Json* value = r.child("layers_per_stage");
+  if (value == nullptr) return;
+  if (value->is_string()) {
+    d.split = r.choice<LayerSplit>("layers_per_stage", LayerSplit::even,
+                                   {{"even", LayerSplit::even}, {"even_with_embedding", LayerSplit::even_with_embedding}});
+    return;
+  }
+  if (!value->is_array()) {
+    r.diagnostics().error(value->place, fmt::format("layers_per_stage is {}", kind_name(value->kind)),
+                          "\"even\", \"even_with_embedding\", or a list of one number per virtual stage");
+    return;
+  }
+  d.split = LayerSplit::listed;
+  for (const Json& item : value->items) {
+    const bool good = item.kind == Json::Kind::integer && item.integer >= 1 && item.integer <= kWaysMax;
+    if (!good) r.diagnostics().error(item.place, "a stage needs a whole number of layers, at least 1");
+    d.layers_listed.push_back(good ? item.integer : 1);
+  }
+}
+
+std::vector<std::string> split_words(const std::string& text) {
+  std::vector<std::string> words(1);
+  for (const char c : text) {
+    if (c == '-') words.emplace_back();
+    else words.back() += c;
+  }
+  return words;
+}
+
+// A permutation of tp, dp, pp; the dimensions that are always 1 (cp, ep) may stand anywhere.
+void read_order(Draft& d, ObjectReader& r) {
+  const std::string text = r.text("order", "tp-dp-pp");
+  std::vector<std::string> order;
+  std::vector<std::string> seen;
+  bool good = true;
+  for (const std::string& word : split_words(text)) {
+    const bool placed = word == "tp" || word == "dp" || word == "pp";
+    good = good && (placed || word == "cp" || word == "ep") && std::find(seen.begin(), seen.end(), word) == seen.end();
+    seen.push_back(word);
+    if (placed) order.push_back(word);
+  }
+  if (good && order.size() == 3) d.order = order;
+  else r.diagnostics().error(r.place("order"), "order must name each of tp, dp and pp once, fastest-varying first",
+                             "such as \"tp-dp-pp\" (the default) or \"tp-pp-dp\"");
+}
+
+void read_parallel(Draft& d, ObjectReader& r) {
+  Parallel& p = d.scenario.parallel;
+  p.tp = r.integer("tp", {.fallback = 1, .min = 1, .max = kWaysMax});
+  p.pp = r.integer("pp", {.fallback = 1, .min = 1, .max = kWaysMax});
+  p.sequence_parallel = r.boolean("sp", false);
+  p.zero = static_cast<int>(r.integer("zero", {.fallback = 0, .min = 0, .max = 3}));
+  d.dp = number_or_auto(r, "dp", kWaysMax);
+  d.vpp = number_or_auto(r, "vpp", kWaysMax);
+  d.layers_per_virtual_stage = number_or_auto(r, "layers_per_virtual_stage", kWaysMax);
+  if (r.has("schedule") && !is_auto(r.child("schedule")))
+    d.schedule = r.choice<PipelineSchedule>("schedule", PipelineSchedule::one_f_one_b, schedule_words());
+  read_layers_per_stage(d, r);
+  read_order(d, r);
+  refuse_unless_one(r, "cp", "context parallelism");
+  refuse_unless_one(r, "ep", "expert parallelism");
+  refuse_unless_one(r, "etp", "expert tensor parallelism");
+}
+
+// "accumulation" and "microbatches" are two names of one number: microbatches of a data-parallel rank and step.
+void read_batches(Draft& d, ObjectReader& r) {
+  d.global_batch = number_or_auto(r, "global_batch", kGlobalBatchMax);
+  d.micro_batch = number_or_auto(r, "micro_batch", kMicroBatchMax);
+  d.accumulation = number_or_auto(r, "accumulation", kMicrobatchesMax);
+  const std::optional<std::int64_t> same = number_or_auto(r, "microbatches", kMicrobatchesMax);
+  if (same && d.accumulation && *same != *d.accumulation)
+    r.diagnostics().error(r.place("microbatches"),
+                          fmt::format("microbatches={} contradicts accumulation={}: they are one number", *same,
+                                      *d.accumulation),
+                          "leave one of them out");
+  if (same && !d.accumulation) d.accumulation = same;
+}
+
+void read_precision(Draft& d, ObjectReader& r) {
+  const char* one = "one of \"fp32\", \"tf32\", \"fp16\", \"bf16\"";
+  const Json* value = r.child("precision");
+  if (value != nullptr && value->is_array())
+    r.diagnostics().error(value->place, "a run has one precision: fp16 and bf16 exclude each other", one);
+  else if (value != nullptr && value->is_string() && value->string == "fp8")
+    r.diagnostics().error(value->place, "fp8 is not supported yet", one);
+  else d.scenario.training.precision = r.choice<hardware::Precision>("precision", hardware::Precision::bf16, precision_words());
+  for (const char* flag : {"fp16", "bf16"})
+    if (r.has(flag))
+      r.diagnostics().error(r.place(flag), fmt::format("\"{}\" is no field: the precision is one choice", flag),
+                            fmt::format("write \"precision\": \"{}\"", flag));
+}
+
+void read_optimizer_numbers(Training& t, ObjectReader& r) {
+  t.optimizer = r.choice<Optimizer>("optimizer", Optimizer::adam, optimizer_words());
+  t.clip_gradient_norm = r.number("clip_gradient_norm", {.fallback = t.clip_gradient_norm, .min = 0.0, .max = 1e30});
+  t.learning_rate = r.number("learning_rate", {.fallback = t.learning_rate, .min = 0.0, .max = 1e6});
+  t.weight_decay = r.number("weight_decay", {.fallback = t.weight_decay, .min = 0.0, .max = 1e6});
+  t.beta1 = r.number("beta1", {.fallback = t.beta1, .min = 0.0, .max = 1.0});
+  t.beta2 = r.number("beta2", {.fallback = t.beta2, .min = 0.0, .max = 1.0});
+  t.epsilon = r.number("epsilon", {.fallback = t.epsilon, .min = 0.0, .max = 1.0});
+}
+
+void read_training(Draft& d, ObjectReader& r) {
+  Training& t = d.scenario.training;
+  const Policy& policy = policy_of(d.scenario.framework);
+  read_batches(d, r);
+  t.sequence_length = r.integer("sequence_length", {.fallback = std::nullopt, .min = 1, .max = kSequenceMax});
+  read_precision(d, r);
+  read_optimizer_numbers(t, r);
+  t.recompute = r.choice<Recompute>("recompute", Recompute::none, recompute_words());
+  t.recompute_every = r.integer("recompute_every", {.fallback = 1, .min = 1, .max = kWaysMax});
+  t.dropout = r.number("dropout", {.fallback = d.scenario.model.dropout, .min = 0.0, .max = 0.999});
+  t.attention_flops_causal = r.choice<bool>("attention_flops", false, {{"full", false}, {"causal", true}});
+  t.tokens = r.integer("tokens", {.fallback = 0, .min = 0, .max = kTokensMax});
+  t.vocab_divisible_by =
+      r.integer("vocab_divisible_by", {.fallback = policy.vocab_divisible_by, .min = 1, .max = kWaysMax});
+  t.seed = r.integer("seed", {.fallback = 1});
+}
+
+std::optional<double> number_if_there(ObjectReader& r, const char* key, double max) {
+  if (!r.has(key)) return std::nullopt;
+  return r.number(key, {.fallback = 0.0, .min = 0.0, .max = max});
+}
+
+void read_measured(Draft& d, ObjectReader& r) {
+  Measured m;
+  if (r.has("step_time")) m.step_time_s = r.duration("step_time", Duration{}).seconds();
+  if (r.has("peak_memory")) m.peak_memory_bytes = static_cast<double>(r.bytes("peak_memory", Bytes{}).count());
+  m.samples_per_s = number_if_there(r, "samples_per_s", 1e15);
+  m.tokens_per_s_per_gpu = number_if_there(r, "tokens_per_s_per_gpu", 1e15);
+  m.tflops_per_gpu = number_if_there(r, "tflops_per_gpu", 1e9);
+  m.comm_fraction = number_if_there(r, "comm_fraction", 1.0);
+  m.source = r.text("source", "");
+  if (!m.step_time_s && !m.peak_memory_bytes && !m.samples_per_s && !m.tokens_per_s_per_gpu && !m.tflops_per_gpu &&
+      !m.comm_fraction)
+    r.diagnostics().error(r.place(), "measured holds no measurement",
+                          "state step_time, samples_per_s, tokens_per_s_per_gpu, tflops_per_gpu, peak_memory or "
+                          "comm_fraction, or leave it out");
+  d.scenario.measured = m;
+}
+
+// Parts of the design that this version cannot simulate: silence would be a wrong answer.
+void refuse_later_parts(ObjectReader& root) {
+  for (const char* key : {"data", "checkpoint", "failures", "price"})
+    if (root.has(key)) root.diagnostics().error(root.place(key), fmt::format("\"{}\" is not supported yet", key), "leave it out");
+}
+
+Framework read_framework(ObjectReader& root) {
+  const Json* value = root.child("framework");
+  if (value != nullptr && value->is_string() && value->string == "fsdp") {
+    root.diagnostics().error(value->place, "framework fsdp is not supported yet",
+                             "\"orrery\" with zero 3 is the nearest");
+    return Framework::orrery;
+  }
+  return root.choice<Framework>("framework", Framework::orrery, framework_words());
+}
+
+void read_model(Draft& d, ObjectReader& root, Diagnostics& diagnostics) {
+  Diagnostics found;
+  const Json& value = root.required("model");
+  if (value.is_null()) return;
+  const Json object = object_or_file(value, "model", found);
+  if (object.is_object()) d.scenario.model = models::read_architecture(object, found);
+  forward(found, diagnostics);
+  if (!found.has_errors()) d.known |= kModelKnown;
+}
+
+void read_cluster(Draft& d, ObjectReader& root, Diagnostics& diagnostics) {
+  Diagnostics found;
+  const Json& value = root.required("cluster");
+  if (value.is_null()) return;
+  const Json object = object_or_file(value, "cluster", found);
+  if (object.is_object()) d.scenario.cluster = hardware::read_cluster(object, found);
+  forward(found, diagnostics);
+  if (!found.has_errors()) d.known |= kClusterKnown;
+}
+
+void set_origins(Draft& d) {
+  Origins& o = d.scenario.origins;
+  o.scenario = d.json.place;
+  o.model = d.at("model");
+  o.cluster = d.at("cluster");
+  o.parallel = d.at("parallel");
+  o.training = d.at("training");
+  o.tp = d.at("parallel.tp");
+  o.pp = d.at("parallel.pp");
+  o.dp = d.at("parallel.dp");
+  o.vpp = d.at("parallel.vpp");
+  o.zero = d.at("parallel.zero");
+  o.schedule = d.at("parallel.schedule");
+  o.global_batch = d.at("training.global_batch");
+  o.micro_batch = d.at("training.micro_batch");
+  o.recompute = d.at("training.recompute");
+  o.measured = d.at("measured");
+}
+
+std::string default_name(const Json& json) {
+  return json.place.source ? std::filesystem::path(json.place.source->path).stem().string() : "scenario";
+}
+
+}  // namespace
+
+Draft read_draft(Json merged, Diagnostics& diagnostics) {
+  Draft d;
+  d.json = std::move(merged);
+  ObjectReader root(d.json, diagnostics, "the scenario");
+  if (!d.json.is_object()) return d;
+  d.scenario.name = root.text("name", default_name(d.json));
+  d.scenario.path = d.json.place.source ? d.json.place.source->path : "";
+  d.scenario.framework = read_framework(root);
+  read_model(d, root, diagnostics);
+  read_cluster(d, root, diagnostics);
+  if (read_section(d.json, "parallel", diagnostics, [&](ObjectReader& r) { read_parallel(d, r); })) d.known |= kParallelKnown;
+  if (read_section(d.json, "training", diagnostics, [&](ObjectReader& r) { read_training(d, r); })) d.known |= kTrainingKnown;
+  if (root.has("measured")) read_section(d.json, "measured", diagnostics, [&](ObjectReader& r) { read_measured(d, r); });
+  for (const char* key : {"parallel", "training", "recipe", "overlap", "kernels", "offload", "compression", "network"})
+    root.has(key);
+  refuse_later_parts(root);
+  root.finish();
+  set_origins(d);
+  return d;
+}
+
+}  // namespace orrery::scenarios

@@ -1,0 +1,32 @@
+// A rule reads a Draft, reports what is wrong with its true reason and the nearest legal values, and may set what it
+// solved. Rules stand in tables, in order; one runs only when all it `needs` is known, and what it `gives` is known
+// when it found nothing wrong. So one mistake gives one message, and independent mistakes all appear at once.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "scenarios/draft.h"
+
+namespace orrery::scenarios {
+
+struct Rule {
+  std::string_view name;
+  std::string_view says;  // one line, for the documentation
+  std::uint32_t needs = 0;
+  std::uint32_t gives = 0;
+  void (*check)(Draft&, Diagnostics&) = nullptr;
+};
+
+// Solve "auto" and fill in what follows: the world, the batch equation, the stages.
+const std::vector<Rule>& solving_rules();
+// Check the solved plan.
+const std::vector<Rule>& shape_rules();      // does the model divide over the plan
+const std::vector<Rule>& framework_rules();  // does the framework, and the hardware, do this at all
+const std::vector<Rule>& size_rules();       // is it computable
+const std::vector<Rule>& advice_rules();     // legal, but probably not meant: warnings
+
+void apply(const std::vector<Rule>& rules, Draft& draft, Diagnostics& diagnostics);
+
+}  // namespace orrery::scenarios

@@ -1,0 +1,28 @@
+// One object of a scenario file, read on its own: its problems are collected apart, so that whether it went well is
+// known, and an absent object reads as an empty one.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "base/object_reader.h"
+#include "scenarios/inherit.h"
+
+namespace orrery::scenarios {
+
+// Reads root[key] with `read(ObjectReader&)`; returns true when nothing was wrong with it.
+template <typename Read>
+bool read_section(const Json& root, const std::string& key, Diagnostics& diagnostics, Read&& read) {
+  Diagnostics found;
+  Json absent;
+  absent.kind = Json::Kind::object;
+  absent.place = root.place;
+  const Json* section = root.find(key);
+  ObjectReader reader(section == nullptr || section->is_null() ? absent : *section, found, key);
+  std::forward<Read>(read)(reader);
+  reader.finish();
+  forward(found, diagnostics);
+  return !found.has_errors();
+}
+
+}  // namespace orrery::scenarios

@@ -1,0 +1,73 @@
+// How the GPUs are divided: world = tp x pp x dp. `dp: "auto"` is solved; everything else must agree.
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "scenarios/divisors.h"
+#include "scenarios/solve.h"
+#include "scenarios/words.h"
+
+namespace orrery::scenarios {
+namespace {
+
+std::string cluster_text(const hardware::Cluster& c) {
+  return fmt::format("{} GPUs ({} x {})", c.gpus(), c.nodes, c.node.gpus);
+}
+
+// Numbers of nodes around the present one for which tp x pp divides the GPUs.
+std::string node_hint(const hardware::Cluster& c, std::int64_t ways) {
+  if (c.graph) return "";
+  const std::int64_t step = ways / std::gcd(ways, std::int64_t{c.node.gpus});
+  return fmt::format(", or a cluster of {} nodes", alternatives(nearest_multiples(c.nodes, step)));
+}
+
+void report_indivisible(const Draft& d, Diagnostics& diagnostics) {
+  const Parallel& p = d.scenario.parallel;
+  const hardware::Cluster& c = d.scenario.cluster;
+  const std::int64_t world = c.gpus();
+  std::string hint;
+  if (world % p.pp == 0) hint = fmt::format("use tp {}", alternatives(nearest(divisors(world / p.pp), p.tp)));
+  if (world % p.tp == 0)
+    hint += fmt::format("{}pp {}", hint.empty() ? "use " : ", or ", alternatives(nearest(divisors(world / p.tp), p.pp)));
+  if (hint.empty()) hint = fmt::format("use tp {}", alternatives(nearest(divisors(world), p.tp)));
+  diagnostics.error(d.written("parallel.pp") && world % p.tp == 0 ? d.at("parallel.pp") : d.at("parallel.tp"),
+                    fmt::format("tp={} x pp={} = {} does not divide the cluster's {}", p.tp, p.pp, p.tp * p.pp,
+                                cluster_text(c)),
+                    hint + node_hint(c, p.tp * p.pp));
+}
+
+void set_strides(Draft& d) {
+  Parallel& p = d.scenario.parallel;
+  std::int64_t stride = 1;
+  for (const std::string& word : d.order) {
+    if (word == "tp") { p.tp_stride = stride; stride *= p.tp; }
+    if (word == "dp") { p.dp_stride = stride; stride *= p.dp; }
+    if (word == "pp") { p.pp_stride = stride; stride *= p.pp; }
+  }
+}
+
+}  // namespace
+
+void solve_world(Draft& d, Diagnostics& diagnostics) {
+  Parallel& p = d.scenario.parallel;
+  const hardware::Cluster& c = d.scenario.cluster;
+  const std::int64_t world = c.gpus();
+  const std::int64_t ways = p.tp * p.pp;
+  if (world % ways != 0) return report_indivisible(d, diagnostics);
+  const std::int64_t fits = world / ways;
+  if (d.dp && *d.dp != fits) {
+    const std::string nodes =
+        c.graph || (ways * *d.dp) % c.node.gpus != 0
+            ? ""
+            : fmt::format(", or a cluster of {} nodes", ways * *d.dp / c.node.gpus);
+    diagnostics.error(d.at("parallel.dp"),
+                      fmt::format("tp={} x pp={} x dp={} is {} ranks, but the cluster has {}", p.tp, p.pp, *d.dp,
+                                  ways * *d.dp, cluster_text(c)),
+                      fmt::format("use dp {} or \"auto\"{}", fits, nodes));
+    return;
+  }
+  p.dp = fits;
+  set_strides(d);
+}
+
+}  // namespace orrery::scenarios

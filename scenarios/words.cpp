@@ -1,0 +1,84 @@
+#include "scenarios/words.h"
+
+namespace orrery::scenarios {
+
+const Words<Framework>& framework_words() {
+  static const Words<Framework> words = {{"orrery", Framework::orrery},
+                                         {"megatron", Framework::megatron},
+                                         {"deepspeed", Framework::deepspeed},
+                                         {"ddp", Framework::ddp}};
+  return words;
+}
+
+const Words<PipelineSchedule>& schedule_words() {
+  static const Words<PipelineSchedule> words = {{"gpipe", PipelineSchedule::gpipe},
+                                                {"1f1b", PipelineSchedule::one_f_one_b},
+                                                {"interleaved", PipelineSchedule::interleaved}};
+  return words;
+}
+
+const Words<Recompute>& recompute_words() {
+  static const Words<Recompute> words = {
+      {"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}};
+  return words;
+}
+
+const Words<Optimizer>& optimizer_words() {
+  static const Words<Optimizer> words = {{"adamw", Optimizer::adam},
+                                         {"adam", Optimizer::adam},
+                                         {"sgd", Optimizer::sgd},
+                                         {"sgd_momentum", Optimizer::sgd_momentum}};
+  return words;
+}
+
+const Words<hardware::Precision>& precision_words() {
+  static const Words<hardware::Precision> words = {{"fp32", hardware::Precision::fp32},
+                                                   {"tf32", hardware::Precision::tf32},
+                                                   {"fp16", hardware::Precision::fp16},
+                                                   {"bf16", hardware::Precision::bf16}};
+  return words;
+}
+
+const Words<Fidelity>& fidelity_words() {
+  static const Words<Fidelity> words = {{"alpha-beta", Fidelity::alpha_beta}};
+  return words;
+}
+
+const Words<OffloadTarget>& offload_words() {
+  static const Words<OffloadTarget> words = {{"none", OffloadTarget::none}, {"cpu", OffloadTarget::cpu}};
+  return words;
+}
+
+const Words<Algorithm>& algorithm_words() {
+  static const Words<Algorithm> words = {{"auto", Algorithm::automatic},
+                                         {"ring", Algorithm::ring},
+                                         {"tree", Algorithm::tree},
+                                         {"nvls", Algorithm::nvls},
+                                         {"nvls-tree", Algorithm::nvls_tree}};
+  return words;
+}
+
+const Words<Protocol>& protocol_words() {
+  static const Words<Protocol> words = {{"auto", Protocol::automatic},
+                                        {"ll", Protocol::ll},
+                                        {"ll128", Protocol::ll128},
+                                        {"simple", Protocol::simple}};
+  return words;
+}
+
+std::string alternatives(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? " or " : ", ";
+    text += words[i];
+  }
+  return text;
+}
+
+std::string alternatives(const std::vector<std::int64_t>& values) {
+  std::vector<std::string> words;
+  for (const std::int64_t value : values) words.push_back(std::to_string(value));
+  return alternatives(words);
+}
+
+}  // namespace orrery::scenarios
