@@ -46,9 +46,22 @@ class NetworkModel {
   virtual TransferPlan collective(schedule::OpKind kind, Bytes bytes, std::span<const std::int64_t> members) const = 0;
   virtual TransferPlan point_to_point(std::int64_t from, std::int64_t to, Bytes bytes) const = 0;
 
+  // Two lists of members with the same pattern get equal plans for every message. By default each list is a pattern of
+  // its own; a model of a symmetric fabric answers with what the plan really depends on (which members share a node,
+  // a leaf, a place in the node), and a plan is then made once for thousands of groups.
+  virtual std::uint64_t pattern(std::span<const std::int64_t> members) const {
+    std::uint64_t hash = members.size();
+    for (const std::int64_t member : members) {
+      hash = (hash ^ static_cast<std::uint64_t>(member)) * 0x9e3779b97f4a7c15ULL;
+      hash ^= hash >> 29;
+    }
+    return hash;
+  }
+
   virtual std::uint32_t resource_count() const = 0;
   virtual std::string resource_name(std::uint32_t resource) const = 0;
-  // What this member of the transfer loads. Point to point: `sends` tells the direction; collectives load both.
+  // What this member of the transfer loads. Point to point: `sends` tells the direction; collectives load both. Depends
+  // on the plan's weights, algorithm, protocol and crosses_nodes only, and only where a weight is not 0.
   virtual void loads(const TransferPlan& plan, std::int64_t rank, bool sends, bool receives,
                      std::vector<Load>& out) const = 0;
 };
