@@ -165,11 +165,11 @@ bool ObjectReader::boolean(std::string_view key, std::optional<bool> fallback) {
 
 std::string ObjectReader::text(std::string_view key, std::optional<std::string> fallback) {
   const Json* json = lookup(key, fallback.has_value());
-  if (json == nullptr) return fallback.value_or("");
-  if (json->is_string()) return json->string;
-  diagnostics_.error(json->place, fmt::format("\"{}\" in {} must be a string, found {}", key, what_, found(*json)),
-                     "write it in double quotes");
-  return fallback.value_or("");
+  if (json != nullptr && json->is_string()) return json->string;
+  if (json != nullptr)
+    diagnostics_.error(json->place, fmt::format("\"{}\" in {} must be a string, found {}", key, what_, found(*json)),
+                       "write it in double quotes");
+  return fallback ? std::move(*fallback) : std::string{};
 }
 
 Bytes ObjectReader::bytes(std::string_view key, std::optional<Bytes> fallback) {
