@@ -26,7 +26,6 @@ struct KernelFit {
   double half_k = 0.0;           // GEMM: the K at which half of the plateau is reached; attention: the same in head_dim
   double launch_us = 0.0;        // fixed time of a kernel, seen from the GPU
   double hbm_fraction = 0.0;     // GEMM, attention: share of HBM bandwidth that operands and results reach
-  double tile_cost = 0.0;        // GEMM: how much smaller tiles lose, in elements of tile edge
   double droop = 0.0;            // GEMM: slowdown under continuous load (clock and power), relative to a short kernel
   double half_sequence = 0.0;    // attention: fixed work of a query row, in keys
   double reduction_fraction = 0.0;  // memory-bound: plateau of kernels that reduce rows or columns

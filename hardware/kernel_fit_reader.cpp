@@ -38,7 +38,6 @@ void read_constants(ObjectReader& reader, KernelClass kernel_class, KernelFit& f
     case KernelClass::gemm:
       fit.half_k = reader.number("half_k", {.fallback = std::nullopt, .min = 0.0, .max = 1e5});
       fit.hbm_fraction = fraction(reader, "hbm_fraction");
-      fit.tile_cost = reader.number("tile_cost", {.fallback = std::nullopt, .min = 0.0, .max = 1e4});
       fit.droop = reader.number("droop", {.fallback = std::nullopt, .min = 0.0, .max = 10.0});
       return;
     case KernelClass::attention_forward:

@@ -2,7 +2,7 @@
 //
 //   waves   = ceil(ceil(m / tm) ceil(n / tn) split batch / SMs)
 //   compute = waves * 2 tm tn (k / split + half_k) / (peak / SMs * peak_fraction * e(tm, tn)) [+ split-K reduction]
-//   e       = (1 + c (1/256 + 1/128)) / (1 + c (1/tm + 1/tn))        operands per FLOP: a small tile reads more
+//   e       = (1 + 8/256 + 8/128) / (1 + 8/tm + 8/tn)               operands per FLOP: a small tile reads more
 //   memory  = bytes / (HBM bandwidth * hbm_fraction)
 //   time    = launch + t (1 + droop t / (t + 3 ms)),  t = (compute^4 + memory^4)^(1/4)
 //

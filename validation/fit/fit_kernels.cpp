@@ -28,20 +28,19 @@ using hardware::KernelFit;
 struct Constant {
   const char* name;
   double KernelFit::*member;
-  double max;
+  double min, max;  // what is physically sensible
 };
-constexpr Constant kPeak{"peak_fraction", &KernelFit::peak_fraction, 1.0};
-constexpr Constant kHalfK{"half_k", &KernelFit::half_k, 1e4};
-constexpr Constant kLaunch{"launch_us", &KernelFit::launch_us, 100.0};
-constexpr Constant kHbm{"hbm_fraction", &KernelFit::hbm_fraction, 0.95};
-constexpr Constant kTileCost{"tile_cost", &KernelFit::tile_cost, 64.0};
-constexpr Constant kDroop{"droop", &KernelFit::droop, 1.0};
-constexpr Constant kHalfSequence{"half_sequence", &KernelFit::half_sequence, 1e4};
-constexpr Constant kReduction{"reduction_fraction", &KernelFit::reduction_fraction, 1.0};
-constexpr Constant kL2{"l2_speedup", &KernelFit::l2_speedup, 4.0};
+constexpr Constant kPeak{"peak_fraction", &KernelFit::peak_fraction, 0.1, 1.0};
+constexpr Constant kHalfK{"half_k", &KernelFit::half_k, 1.0, 1e4};
+constexpr Constant kLaunch{"launch_us", &KernelFit::launch_us, 1.0, 100.0};
+constexpr Constant kHbm{"hbm_fraction", &KernelFit::hbm_fraction, 0.1, 0.95};
+constexpr Constant kDroop{"droop", &KernelFit::droop, 0.01, 1.0};
+constexpr Constant kHalfSequence{"half_sequence", &KernelFit::half_sequence, 1.0, 1e4};
+constexpr Constant kReduction{"reduction_fraction", &KernelFit::reduction_fraction, 0.1, 1.0};
+constexpr Constant kL2{"l2_speedup", &KernelFit::l2_speedup, 1.0, 4.0};
 
 const std::vector<Constant>& constants_of(KernelClass of) {
-  static const std::vector<Constant> gemm = {kPeak, kHalfK, kLaunch, kHbm, kTileCost, kDroop};
+  static const std::vector<Constant> gemm = {kPeak, kHalfK, kLaunch, kHbm, kDroop};
   static const std::vector<Constant> attention = {kPeak, kHalfK, kLaunch, kHbm, kHalfSequence};
   static const std::vector<Constant> memory = {kPeak, kReduction, kLaunch, kL2};
   if (of == KernelClass::gemm) return gemm;
@@ -105,7 +104,6 @@ KernelFit first_guess(KernelClass of) {
   fit.half_k = of == KernelClass::gemm ? 100.0 : 20.0;
   fit.hbm_fraction = of == KernelClass::gemm ? 0.8 : 0.5;
   if (of == KernelClass::gemm) {
-    fit.tile_cost = 5.0;
     fit.droop = 0.1;
   } else {
     fit.half_sequence = 100.0;
@@ -113,32 +111,79 @@ KernelFit first_guess(KernelClass of) {
   return fit;
 }
 
-double loss(const std::vector<Point>& points, const sim::KernelDevice& device, const KernelFit& fit) {
-  double sum = 0.0;
-  for (const double r : log_residuals(points, device, fit)) sum += std::abs(r);
-  return sum / static_cast<double>(points.size());
+// Mean absolute log residual; every source counts the same, however many points it has.
+struct Sample {
+  std::vector<Point> points;
+  std::vector<double> weights;  // sum to 1
+};
+
+constexpr std::size_t kSearchPoints = 4000;  // a large table is thinned evenly: more points do not move the constants
+
+Sample sample_of(const std::vector<Point>& points) {
+  Sample sample;
+  const std::size_t stride = points.size() / kSearchPoints + 1;
+  std::map<std::string, double> of_source;
+  for (std::size_t i = 0; i < points.size(); i += stride) {
+    sample.points.push_back(points[i]);
+    of_source[points[i].source] += 1.0;
+  }
+  const auto sources = static_cast<double>(of_source.size());
+  for (const Point& p : sample.points) sample.weights.push_back(1.0 / (sources * of_source[p.source]));
+  return sample;
 }
 
-// Pattern search: each constant up or down by a factor; the factor shrinks when nothing helps.
+double loss(const Sample& sample, const sim::KernelDevice& device, const KernelFit& fit) {
+  const std::vector<double> residuals = log_residuals(sample.points, device, fit);
+  double sum = 0.0;
+  for (std::size_t i = 0; i < residuals.size(); ++i) sum += sample.weights[i] * std::abs(residuals[i]);
+  return sum;
+}
+
+// One direction of the search: up to two constants, each multiplied or divided by the step.
+struct Move {
+  const Constant* first;
+  const Constant* second;  // or null
+  double first_power, second_power;
+};
+
+std::vector<Move> moves_of(const std::vector<Constant>& free) {
+  std::vector<Move> moves;
+  for (std::size_t i = 0; i < free.size(); ++i) {
+    for (const double a : {1.0, -1.0}) moves.push_back({&free[i], nullptr, a, 0.0});
+    for (std::size_t j = i + 1; j < free.size(); ++j)
+      for (const double a : {1.0, -1.0})
+        for (const double b : {1.0, -1.0}) moves.push_back({&free[i], &free[j], a, b});
+  }
+  return moves;
+}
+
+void scale(KernelFit& fit, const Constant& c, double factor) {
+  fit.*c.member = std::clamp(fit.*c.member * factor, c.min, c.max);
+}
+
+// Pattern search: constants, and pairs of them (they trade off), up or down by a factor that shrinks when nothing
+// helps. Done twice, the second time from where the first ended, with large steps again.
 KernelFit search(const std::vector<Point>& points, const sim::KernelDevice& device, KernelFit fit,
                  const std::vector<Constant>& free) {
-  constexpr double kFirstStep = 0.3, kLastStep = 0.004;
-  double best = loss(points, device, fit);
-  for (double step = kFirstStep; step > kLastStep;) {
-    bool improved = false;
-    for (const Constant& c : free)
-      for (const double factor : {std::exp(step), std::exp(-step)}) {
+  constexpr double kFirstStep = 0.4, kLastStep = 0.01;
+  const Sample sample = sample_of(points);
+  const std::vector<Move> moves = moves_of(free);
+  double best = loss(sample, device, fit);
+  for (int round = 0; round < 2; ++round)
+    for (double step = kFirstStep; step > kLastStep;) {
+      bool improved = false;
+      for (const Move& move : moves) {
         KernelFit trial = fit;
-        trial.*c.member = std::min(trial.*c.member * factor, c.max);
-        if (c.member == &KernelFit::l2_speedup) trial.l2_speedup = std::max(trial.l2_speedup, 1.0);
-        const double value = loss(points, device, trial);
-        if (value >= best - 1e-7) continue;
+        scale(trial, *move.first, std::exp(step * move.first_power));
+        if (move.second != nullptr) scale(trial, *move.second, std::exp(step * move.second_power));
+        const double value = loss(sample, device, trial);
+        if (value >= best - 1e-6) continue;
         best = value;
         fit = trial;
         improved = true;
       }
-    if (!improved) step *= 0.5;
-  }
+      if (!improved) step *= 0.5;
+    }
   for (const Constant& c : free) fit.*c.member = std::stod(fmt::format("{:.4g}", fit.*c.member));
   return fit;
 }
@@ -153,7 +198,8 @@ std::string source_names(const std::vector<Point>& points) {
 
 constexpr std::size_t kHoldOut = 5;          // every fifth point
 constexpr std::size_t kFewPoints = 50;       // below, all points are fitted and judged
-constexpr double kMinimumInterval = 0.15;    // in ln, for a fit of few points
+constexpr std::size_t kNarrowPoints = 300;   // below, the interval is at least:
+constexpr double kMinimumInterval = 0.15;    // in ln
 
 void print_row(const std::string& what, const std::string& source, const Errors& e) {
   fmt::print("| {} | {} | {} | {:.1f} % | {:.1f} % | {:+.1f} % |\n", what, source, e.points, 100.0 * e.median,
@@ -169,6 +215,8 @@ KernelFit perform(const Task& task, const PointSets& sets, const std::map<std::s
     one[0] = fit;
     return hardware::transferred(one, task.like)[0];
   }
+  // A backward kernel takes tiling and softmax from a forward, but that one's HBM share is its serving engine's.
+  if (task.of == KernelClass::attention_backward) fit.hbm_fraction = first_guess(KernelClass::gemm).hbm_fraction;
   const std::vector<Point>& points = sets.at(key);
   std::vector<Point> fitted, judged;
   for (std::size_t i = 0; i < points.size(); ++i)
@@ -176,7 +224,7 @@ KernelFit perform(const Task& task, const PointSets& sets, const std::map<std::s
   if (judged.empty()) judged = fitted;
   fit = search(fitted, device, fit, task.free);
   const Errors e = errors(log_residuals(judged, device, fit));
-  const double at_least = points.size() < kFewPoints ? kMinimumInterval : 0.0;
+  const double at_least = points.size() < kNarrowPoints ? kMinimumInterval : 0.0;
   fit.residual_low = std::min({e.low, -at_least, 0.0});
   fit.residual_high = std::max({e.high, at_least, 0.0});
   fit.measurements = static_cast<std::int64_t>(points.size());
