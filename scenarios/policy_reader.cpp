@@ -56,7 +56,7 @@ void read_bucket(Draft& d, ObjectReader& r, const PlanFacts& plan) {
                                                     .min = 0,
                                                     .max = kBucketMax});
   if (!r.has("bucket_size")) return;
-  const Bytes size = r.bytes("bucket_size", Bytes{});
+  const Bytes size = r.bytes("bucket_size", Bytes(gradient_bytes));
   if (r.has("bucket_elements"))
     r.diagnostics().error(r.place("bucket_size"), "bucket_size and bucket_elements say the same thing twice",
                           "leave one of them out");

@@ -71,6 +71,7 @@ struct Overlap {
   std::int64_t bucket_elements = 0;      // gradient buckets; 0: one bucket
   bool reduce_every_microbatch = false;  // DeepSpeed ZeRO-2/3: gradients are reduced in every microbatch
   std::int64_t prefetch_units = 1;       // ZeRO-3: layers gathered ahead
+  std::int64_t bucket_buffers = 0;       // ZeRO-2/3: staging buffers of bucket_elements each that stay allocated
 };
 
 // Which kernels a layer runs.
