@@ -1,0 +1,50 @@
+// Attention of this rank's heads. q, o [T x heads*d], k, v [T x kv_heads*d], T rows = position * batch + sequence;
+// query head h reads key head h / (heads / kv_heads). score = q k / sqrt(d) (+ ALiBi), causal: key <= query.
+// Score-shaped tensors are [batch * heads x s x s], matrix (sequence j, head h) at j * heads + h; lse likewise.
+// ALiBi adds slope * (key - query), slope = 2^(-8 (h + 1) / H) of the global head h of H (Press et al. 2022).
+// Dropout inside the fused kernels acts on the probabilities; its backward draws the same mask again.
+#pragma once
+
+#include "schedule/op.h"
+#include "tests/interpreter/dropout.h"
+#include "tests/interpreter/tensor_view.h"
+
+namespace orrery::interpreter {
+
+struct AttentionShape {
+  std::int64_t batch = 1, sequence = 1, heads = 1, kv_heads = 1, head_dim = 1;
+  bool causal = true, alibi = false;
+  std::int64_t first_head = 0, total_heads = 1;  // where this rank's heads lie in the model
+  std::int64_t square() const { return sequence * sequence; }
+  double scale() const;
+  double alibi_slope(std::int64_t local_head) const;
+};
+
+struct Qkv {
+  ConstView q, k, v;
+};
+struct QkvGradients {
+  Output dq, dk, dv;
+};
+
+void attention_forward(const AttentionShape& a, const Qkv& in, const Dropout& dropout, Output o, OptionalOutput lse);
+struct AttentionSaved {
+  ConstView dout, o, lse;
+};
+void attention_backward(const AttentionShape& a, const Qkv& in, const AttentionSaved& saved, const Dropout& dropout,
+                        const QkvGradients& out);
+
+void attention_scores(const AttentionShape& a, ConstView q, ConstView k, Output y);
+void softmax_forward(const AttentionShape& a, ConstView x, Output y);
+void softmax_backward(const AttentionShape& a, ConstView y, ConstView dy, Output dx);
+void attention_context(const AttentionShape& a, ConstView x, ConstView v, Output o);
+void attention_dprobabilities(const AttentionShape& a, ConstView dout, ConstView v, Output dx);
+void attention_dvalue(const AttentionShape& a, ConstView x, ConstView dout, Output dv);
+void attention_dquery(const AttentionShape& a, ConstView x, ConstView k, Output dq);
+void attention_dkey(const AttentionShape& a, ConstView x, ConstView q, Output dk);
+
+// Rotates each head's halves (x1, x2) by position * 10000^(-2i/d): the "rotate half" form of GPT-NeoX and Llama
+// (Su et al. 2021). direction +1: forward, -1: backward, which is the inverse rotation.
+void rotary(TensorView x, std::int64_t batch, std::int64_t head_dim, double direction);
+
+}  // namespace orrery::interpreter

@@ -1,0 +1,160 @@
+#include "tests/interpreter/op_context.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace orrery::interpreter {
+
+using schedule::Access;
+using schedule::kTensor;
+using schedule::Role;
+
+Job job_of(const schedule::Schedule& schedule) {
+  Job job{.schedule = &schedule, .batch = {}, .vocab = schedule.model.vocab};
+  job.batch.microbatches = schedule.microbatches;
+  for (const schedule::KernelShape& shape : schedule.shapes) {
+    job.batch.batch = std::max<std::int64_t>(job.batch.batch, shape.batch);
+    job.batch.sequence = std::max<std::int64_t>(job.batch.sequence, shape.sequence);
+  }
+  return job;
+}
+
+OpContext::OpContext(const Job& job, const RankIssue& issue, std::size_t op)
+    : job_(job), issued_(issue.ops[op]), rank_(issue.rank) {
+  for (const BoundView& bound : issued_.views) {
+    if (bound.view->count() == 0) continue;
+    const std::int64_t stride = bound.view->rows == 1 ? bound.view->columns : bound.view->row_stride;
+    const TensorView view{bound.allocation->touch() + bound.offset, bound.view->rows, bound.view->columns, stride};
+    views_.push_back({bound.view->role, bound.view->access, view});
+    if (bound.view->access != Access::write) check_written(views_.back(), bound);
+  }
+}
+
+// The statistics of the loss are filled column by column by different ops, so a view of all four may have holes.
+void OpContext::check_written(const Resolved& r, const BoundView& bound) const {
+  if (r.role == Role::stats) return;
+  for (std::int64_t i = 0; i < r.view.count(); ++i)
+    if (std::isnan(r.view[i]))
+      throw ScheduleError(fmt::format("{} is read as {} at element {} of the view before it is written (or holds NaN)",
+                                      bound.allocation->label(), schedule::name(r.role), i));
+}
+
+const OpContext::Resolved* OpContext::find(Role role) const {
+  for (const Resolved& r : views_)
+    if (r.role == role) return &r;
+  return nullptr;
+}
+
+const OpContext::Resolved& OpContext::need(Role role) const {
+  const Resolved* const r = find(role);
+  if (r == nullptr) throw ScheduleError(fmt::format("the op has no view of role {}", schedule::name(role)));
+  return *r;
+}
+
+bool OpContext::has(Role role) const { return find(role) != nullptr; }
+
+ConstView OpContext::in(Role role) const {
+  const Resolved& r = need(role);
+  if (r.access == Access::write)
+    throw ScheduleError(fmt::format("{} is declared as written only, and is read", schedule::name(role)));
+  return r.view;
+}
+
+OptionalInput OpContext::maybe_in(Role role) const {
+  if (!has(role)) return std::nullopt;
+  return in(role);
+}
+
+Output OpContext::out(Role role) const {
+  const Resolved& r = need(role);
+  if (r.access == Access::read)
+    throw ScheduleError(fmt::format("{} is declared as read only, and is written", schedule::name(role)));
+  return {r.view, r.access == Access::update};
+}
+
+OptionalOutput OpContext::maybe_out(Role role) const {
+  if (!has(role)) return std::nullopt;
+  return out(role);
+}
+
+TensorView OpContext::in_place(Role role) const {
+  const Resolved& r = need(role);
+  if (r.access != Access::update)
+    throw ScheduleError(fmt::format("{} is transformed in place, and not declared so", schedule::name(role)));
+  return r.view;
+}
+
+std::vector<ConstView> OpContext::inputs(Role role) const {
+  std::vector<ConstView> found;
+  for (const Resolved& r : views_)
+    if (r.role == role) found.emplace_back(r.view);
+  return found;
+}
+
+std::vector<Output> OpContext::outputs(Role role) const {
+  std::vector<Output> found;
+  for (const Resolved& r : views_)
+    if (r.role == role && r.access != Access::read) found.push_back({r.view, r.access == Access::update});
+  return found;
+}
+
+std::vector<Output> OpContext::all_outputs() const {
+  std::vector<Output> found;
+  for (const Resolved& r : views_)
+    if (r.access != Access::read) found.push_back({r.view, r.access == Access::update});
+  return found;
+}
+
+std::int64_t OpContext::index_in(schedule::StandardGroup standard) const {
+  const std::vector<schedule::Group>& groups = job_.schedule->groups;
+  return standard < groups.size() ? groups[standard].index(rank_) : 0;
+}
+
+std::int64_t OpContext::shard_index() const {
+  if (op().group == schedule::kNoGroup) return index_in(kTensor);
+  return job_.schedule->groups[op().group].index(rank_);
+}
+
+std::int64_t OpContext::shard_count() const {
+  const std::vector<schedule::Group>& groups = job_.schedule->groups;
+  if (op().group != schedule::kNoGroup) return groups[op().group].size;
+  return kTensor < groups.size() ? groups[kTensor].size : 1;
+}
+
+std::int64_t OpContext::layer() const {
+  if (issued_.unit == nullptr) return 0;
+  switch (issued_.unit->kind) {
+    case schedule::UnitKind::embedding: return kEmbeddingLayer;
+    case schedule::UnitKind::layer: return issued_.unit->layer;
+    case schedule::UnitKind::head: return kHeadLayer;
+  }
+  return 0;
+}
+
+std::int64_t OpContext::first_sequence() const {
+  return job_.batch.first_sequence(index_in(schedule::kData), issued_.microbatch);
+}
+
+std::int64_t OpContext::first_row(std::int64_t rows) const {
+  if (shape().sequence_sharded) return shard_index() * rows;
+  if (rows != job_.batch.batch * job_.batch.sequence)
+    throw ScheduleError(fmt::format("{} rows are neither the microbatch's {} nor marked as a sequence shard", rows,
+                                    job_.batch.batch * job_.batch.sequence));
+  return 0;
+}
+
+Dropout OpContext::dropout(std::int64_t rows, std::int64_t columns) const {
+  Dropout d;
+  d.probability = shape().dropout;
+  if (d.probability <= 0.0) return d;
+  d.key = {schedule().hyper.seed, issued_.step, layer(), op().site};
+  d.first_sequence = first_sequence();
+  d.batch = job_.batch.batch;
+  d.columns = columns;
+  d.first_row = rows > 0 ? first_row(rows) : 0;
+  return d;
+}
+
+}  // namespace orrery::interpreter

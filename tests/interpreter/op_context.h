@@ -1,0 +1,72 @@
+// One issued op at the moment it runs: its views as rectangles of doubles, found by role, with the access that the
+// schedule claims enforced (a kernel cannot read what is only written, or write what is only read), and a check that
+// nothing read was never written. Also what a rank knows of itself: its place in the groups, its unit, its batch.
+#pragma once
+
+#include <vector>
+
+#include "schedule/ir.h"
+#include "tests/interpreter/data.h"
+#include "tests/interpreter/dropout.h"
+#include "tests/interpreter/issue.h"
+#include "tests/interpreter/tensor_view.h"
+
+namespace orrery::interpreter {
+
+// What is the same for all ops of a run.
+struct Job {
+  const schedule::Schedule* schedule = nullptr;
+  BatchShape batch;
+  std::int64_t vocab = 0;
+};
+// The batch and sequence are those of the schedule's kernel shapes.
+Job job_of(const schedule::Schedule& schedule);
+
+class OpContext {
+ public:
+  OpContext(const Job& job, const RankIssue& issue, std::size_t op);
+
+  const schedule::Op& op() const { return *issued_.op; }
+  const schedule::KernelShape& shape() const { return job_.schedule->shapes[op().shape]; }
+  const schedule::Schedule& schedule() const { return *job_.schedule; }
+  const IssuedOp& issued() const { return issued_; }
+  const Job& job() const { return job_; }
+  std::int64_t rank() const { return rank_; }
+
+  bool has(schedule::Role role) const;
+  ConstView in(schedule::Role role) const;
+  OptionalInput maybe_in(schedule::Role role) const;
+  Output out(schedule::Role role) const;
+  OptionalOutput maybe_out(schedule::Role role) const;
+  TensorView in_place(schedule::Role role) const;  // read and written
+  // All views of a role, in order.
+  std::vector<ConstView> inputs(schedule::Role role) const;
+  std::vector<Output> outputs(schedule::Role role) const;
+  std::vector<Output> all_outputs() const;
+
+  // Index in the op's group; in the standard group where the op names none; 0 where the schedule has no groups.
+  std::int64_t index_in(schedule::StandardGroup standard) const;
+  std::int64_t shard_index() const;  // of the op's group, or of the tensor group
+  std::int64_t shard_count() const;
+  std::int64_t layer() const;           // key of random draws
+  std::int64_t first_sequence() const;  // global, of this microbatch
+  std::int64_t first_row(std::int64_t rows) const;  // of a hidden state with `rows` rows here
+  Dropout dropout(std::int64_t rows, std::int64_t columns) const;
+
+ private:
+  struct Resolved {
+    schedule::Role role;
+    schedule::Access access;
+    TensorView view;
+  };
+  const Resolved* find(schedule::Role role) const;
+  const Resolved& need(schedule::Role role) const;
+  void check_written(const Resolved& r, const BoundView& bound) const;
+
+  const Job& job_;
+  const IssuedOp& issued_;
+  std::int64_t rank_;
+  std::vector<Resolved> views_;
+};
+
+}  // namespace orrery::interpreter
