@@ -11,6 +11,7 @@
 namespace orrery::hardware {
 
 Gpu read_gpu(const Json& json, Diagnostics& diagnostics);
+Gpu read_data_sheet(const Json& json, Diagnostics& diagnostics);  // the same without kernel fits
 Cluster read_cluster(const Json& json, Diagnostics& diagnostics);
 
 }  // namespace orrery::hardware

@@ -6,6 +6,7 @@
 #include "hardware/base_file.h"
 #include "hardware/cluster_reader.h"
 #include "hardware/field_rules.h"
+#include "hardware/kernel_fit_reader.h"
 
 namespace orrery::hardware {
 namespace {
@@ -41,9 +42,8 @@ void read_pcie(const Json& json, Diagnostics& diagnostics, Gpu& gpu) {
   reader.finish();
 }
 
-}  // namespace
-
-Gpu read_gpu(const Json& json, Diagnostics& diagnostics) {
+// `fitted`: kernel fits too.
+Gpu read_gpu_file(const Json& json, Diagnostics& diagnostics, bool fitted) {
   Gpu gpu;
   const Json resolved = resolve_base(json, diagnostics, "a GPU type");
   if (resolved.is_null()) return gpu;
@@ -64,8 +64,15 @@ Gpu read_gpu(const Json& json, Diagnostics& diagnostics) {
     read_nvlink(*nvlink, diagnostics, gpu);
   if (const Json& pcie = reader.required("pcie"); !pcie.is_null()) read_pcie(pcie, diagnostics, gpu);
   gpu.power_watts = reader.number("power_watts", {.fallback = std::nullopt, .min = 1.0, .max = 100'000.0});
+  const Json* profile = reader.child("profile");
   reader.finish();
+  if (fitted) read_kernel_profile(profile, diagnostics, gpu);
   return gpu;
 }
+
+}  // namespace
+
+Gpu read_gpu(const Json& json, Diagnostics& diagnostics) { return read_gpu_file(json, diagnostics, true); }
+Gpu read_data_sheet(const Json& json, Diagnostics& diagnostics) { return read_gpu_file(json, diagnostics, false); }
 
 }  // namespace orrery::hardware

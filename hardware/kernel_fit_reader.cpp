@@ -2,27 +2,29 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
-#include "base/object_reader.h"
 #include "base/check.h"
+#include "base/data_root.h"
+#include "base/object_reader.h"
 
 namespace orrery::hardware {
 namespace {
 
 struct Shipped {
   const char* path;
-  int compute_capability;
-  double power_watts;
+  const char* gpu;           // whose measurements they are
+  const char* architecture;
+  double watts_per_tflops;   // power limit over dense fp16 peak
 };
 constexpr std::array<Shipped, 6> kShipped = {{
-    {"hardware/profiles/v100-sxm2.json", 70, 300},
-    {"hardware/profiles/a100-sxm4-80gb.json", 80, 400},
-    {"hardware/profiles/a100-pcie-80gb.json", 80, 300},
-    {"hardware/profiles/l40s.json", 89, 350},
-    {"hardware/profiles/h100-sxm5-80gb.json", 90, 700},
-    {"hardware/profiles/b200-sxm.json", 100, 1000},
+    {"hardware/profiles/v100-sxm2.json", "V100-SXM2-16GB", "volta", 300.0 / 125.0},
+    {"hardware/profiles/a100-sxm4-80gb.json", "A100-SXM4-80GB", "ampere", 400.0 / 312.0},
+    {"hardware/profiles/a100-pcie-80gb.json", "A100-PCIe-80GB", "ampere", 300.0 / 312.0},
+    {"hardware/profiles/l40s.json", "L40S", "ada", 350.0 / 362.0},
+    {"hardware/profiles/h100-sxm5-80gb.json", "H100-SXM5-80GB", "hopper", 700.0 / 989.4},
+    {"hardware/profiles/b200-sxm.json", "B200-SXM", "blackwell", 1000.0 / 2250.0},
 }};
+constexpr double kOtherArchitecture = 0.5;  // as far as a power ratio of e^0.5
 
 constexpr double kTransferWidening = 1.5;
 constexpr double kTransferMinimum = 0.15;  // in ln
@@ -87,14 +89,35 @@ void read_kernel_fits(const Json& json, Diagnostics& diagnostics, KernelFits& fi
   reader.finish();
 }
 
-std::string nearest_profile(const Gpu& gpu) {
-  const Shipped* best = &kShipped[0];
+NearestProfile nearest_profile(const Gpu& gpu) {
+  for (const Shipped& own : kShipped)
+    if (own.gpu == gpu.name) return {own.path, own.gpu, true};
+  const FlopRate half = std::max(gpu.peak(Precision::fp16), gpu.peak(Precision::bf16));
+  const double tflops = std::max(half, gpu.peak(Precision::fp32)).value() * 1e-12;
   const auto distance = [&](const Shipped& s) {
-    return std::pair(std::abs(s.compute_capability - gpu.compute_capability), std::abs(s.power_watts - gpu.power_watts));
+    return std::abs(std::log(gpu.power_watts / tflops / s.watts_per_tflops)) +
+           (s.architecture == gpu.architecture ? 0.0 : kOtherArchitecture);
   };
-  for (const Shipped& candidate : kShipped)
-    if (distance(candidate) < distance(*best)) best = &candidate;
-  return best->path;
+  const auto nearer = [&](const Shipped& a, const Shipped& b) { return distance(a) < distance(b); };
+  const Shipped& best = *std::min_element(kShipped.begin(), kShipped.end(), nearer);
+  return {best.path, best.gpu, false};
+}
+
+void read_kernel_profile(const Json* named, Diagnostics& diagnostics, Gpu& gpu) {
+  if (named != nullptr) {
+    const std::string path = named->is_string() ? find_file(named->string, named->place.source.get()) : "";
+    if (path.empty())
+      diagnostics.error(named->place, "profile names no file that exists", "a path such as hardware/profiles/l40s.json");
+    else
+      read_kernel_fits(read_json(path), diagnostics, gpu.fits);
+    return;
+  }
+  if (diagnostics.has_errors()) return;  // the numbers that choose a relative may be among them
+  const NearestProfile nearest = nearest_profile(gpu);
+  const std::string path = find_file(nearest.path, nullptr);
+  if (path.empty()) throw WorldError("missing data file " + nearest.path + "; set ORRERY_DATA to the data directory");
+  read_kernel_fits(read_json(path), diagnostics, gpu.fits);
+  if (!nearest.own) gpu.fits = transferred(gpu.fits, nearest.gpu);
 }
 
 KernelFits transferred(const KernelFits& fits, const std::string& from) {

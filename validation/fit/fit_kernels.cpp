@@ -266,8 +266,9 @@ void print_gemm_subsets(const std::string& profile, const std::vector<Point>& po
   row("over 1 ms", [](const Point& p) { return p.seconds > 1e-3; });
 }
 
-void write_profile(const std::string& profile, const std::map<std::string, KernelFit>& done) {
-  std::string text = fmt::format("{{\n  \"gpu\": \"{}\"", profile);
+void write_profile(const std::string& profile, const std::string& gpu_name,
+                   const std::map<std::string, KernelFit>& done) {
+  std::string text = fmt::format("{{\n  \"gpu\": \"{}\"", gpu_name);
   for (std::size_t c = 0; c < hardware::kKernelClasses; ++c) {
     const auto of = static_cast<KernelClass>(c);
     const KernelFit& fit = done.at(fmt::format("{}/{}", name(of), profile));
@@ -284,10 +285,15 @@ void write_profile(const std::string& profile, const std::map<std::string, Kerne
   if (!file.flush()) throw WorldError("cannot write " + path);
 }
 
-sim::KernelDevice device_of(const char* gpu_file) {
+hardware::Gpu gpu_of(const char* gpu_file) {
   Diagnostics diagnostics;
-  const hardware::Gpu gpu = hardware::read_gpu(read_json(fmt::format("hardware/gpus/{}.json", gpu_file)), diagnostics);
+  const hardware::Gpu gpu = hardware::read_data_sheet(read_json(fmt::format("hardware/gpus/{}.json", gpu_file)), diagnostics);
   diagnostics.throw_if_errors();
+  return gpu;
+}
+
+sim::KernelDevice device_of(const char* gpu_file) {
+  const hardware::Gpu gpu = gpu_of(gpu_file);
   return sim::kernel_device(gpu, gpu.peak(hardware::Precision::fp16));
 }
 
@@ -306,7 +312,7 @@ void fit_all(const std::string& points_path) {
     print_checks(done, sets, task, device);
   }
   for (const Task& task : all)
-    if (task.of == KernelClass::gemm) write_profile(task.profile, done);
+    if (task.of == KernelClass::gemm) write_profile(task.profile, gpu_of(task.gpu_file).name, done);
 }
 
 }  // namespace
