@@ -55,6 +55,11 @@ void check_dimensions(const Architecture& a, const DimensionFields& fields, Diag
                       fmt::format("each key-value head serves the same number of query heads: use {}",
                                   fmt::join(nearest_divisors(a.heads, a.kv_heads, a.heads), " or ")));
   }
+  if (a.ffn_hidden > ffn_max || a.max_positions > positions_max)  // they may follow from other values
+    diagnostics.error(
+        fields.model,
+        fmt::format("the MLP is {} wide, the position table has {} rows", a.ffn_hidden, a.max_positions),
+        fmt::format("at most {} and {}: check the dimensions", ffn_max, positions_max));
   if (const double total = estimated_parameters(a); total > parameters_max) {
     diagnostics.error(fields.model, fmt::format("these dimensions make about {:.2g} parameters", total),
                       fmt::format("at most {:.0e}: check the dimensions", parameters_max));

@@ -36,7 +36,7 @@ struct DimensionFields {
 std::int64_t default_head_dim(std::int64_t hidden, std::int64_t heads, const DimensionFields& fields,
                               Diagnostics& diagnostics);
 
-// Query heads against key-value heads, and the size of the whole. All dimensions are within their bounds.
+// Query heads against key-value heads, widths that were computed from others, and the size of the whole.
 void check_dimensions(const Architecture& a, const DimensionFields& fields, Diagnostics& diagnostics);
 
 }  // namespace orrery::models

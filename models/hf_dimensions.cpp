@@ -47,8 +47,6 @@ void read_hf_dimensions(HfConfig& c, Architecture& a, const DimensionRules& rule
   const LlamaDefaults defaults = use_defaults ? LlamaDefaults{} : no_defaults;
   if (use_defaults) warn_of_defaults(c);
   const std::size_t errors_before = c.errors();
-  const DimensionFields fields{c.field(hidden_keys), c.field(head_keys), c.field(kv_keys),
-                               c.field(head_dim_keys), c.field({"model_type", "architectures"}).place};
   a.layers = c.integer(layer_keys, defaults.layers, layers_max);
   a.hidden = c.integer(hidden_keys, defaults.hidden, hidden_max);
   a.heads = c.integer(head_keys, defaults.heads, heads_max);
@@ -62,9 +60,15 @@ void read_hf_dimensions(HfConfig& c, Architecture& a, const DimensionRules& rule
   a.head_dim = c.integer(head_dim_keys, fallback_if(head_dim, 1), head_dim_max);
   a.dropout = c.number({"resid_pdrop", "hidden_dropout", "residual_dropout", "dropout"},
                        c.number({"attn_pdrop", "attention_dropout"}, rules.dropout, 0.99), 0.99);
-  if (c.errors() > errors_before) return;  // what follows compares dimensions
-  if (!c.has(head_dim_keys)) a.head_dim = default_head_dim(a.hidden, a.heads, fields, c.diagnostics());
-  check_dimensions(a, fields, c.diagnostics());
+  if (c.errors() > errors_before || c.has(head_dim_keys)) return;
+  a.head_dim = default_head_dim(a.hidden, a.heads, hf_dimension_fields(c), c.diagnostics());
+}
+
+DimensionFields hf_dimension_fields(const HfConfig& c) {
+  const Spellings kv_of_any_family = {"num_key_value_heads", "n_head_kv",   "num_kv_heads",
+                                      "kv_n_heads",          "attn_config", "multi_query_group_num"};
+  return {c.field(hidden_keys), c.field(head_keys), c.field(kv_of_any_family), c.field(head_dim_keys),
+          c.field({"model_type", "architectures"}).place};
 }
 
 std::int64_t read_hf_positions(HfConfig& c) {

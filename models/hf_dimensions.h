@@ -21,7 +21,11 @@ struct DimensionRules {
   bool llama_defaults = false;  // of LlamaConfig, where a nested configuration leaves dimensions out
 };
 
+// Fills in the dimensions, head_dim included, and the dropout.
 void read_hf_dimensions(HfConfig& config, Architecture& a, const DimensionRules& rules);
+
+// Where they stand, for check_dimensions: a family may still change them after they have been read.
+DimensionFields hf_dimension_fields(const HfConfig& config);
 
 // Rows of a learned position table.
 std::int64_t read_hf_positions(HfConfig& config);

@@ -46,7 +46,9 @@ constexpr std::string_view harmless_keys[] = {
     "offset_alibi", "fp32_residual_connection", "residual_in_fp32",
     "apply_residual_connection_post_layernorm", "logit_scale", "logits_scaling", "embedding_multiplier",
     "residual_multiplier", "attention_multiplier", "n_special", "predict_special_tokens", "norm_type",
-    "num_labels"};
+    "num_labels",
+    // other towers, which the reader warns of
+    "img_processor", "embd_layer", "vision_config", "audio_config"};
 
 constexpr std::string_view structural_parts[] = {
     "expert",    "moe",   "layer", "head",     "dim",    "hidden",  "size",  "rank", "bias",
@@ -139,11 +141,16 @@ bool only_plain_attention(const Json& types) {
 class Refusals {
  public:
   explicit Refusals(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
-  void check_member(const JsonMember& member) {
+  // The first key of the table that applies speaks for its reason: the table names the most telling ones
+  // first.
+  void check(const Json& config) {
+    for (const JsonMember& member : config.members) {
+      const bool types = member.key == "layer_types" && !member.value.is_null();
+      if (types && !only_plain_attention(member.value)) report(member, hybrid);
+    }
     for (const Unsupported& u : unsupported)
-      if (member.key == u.key && applies(member.value, u.when)) report(member, u.reason);
-    const bool types = member.key == "layer_types" && !member.value.is_null();
-    if (types && !only_plain_attention(member.value)) report(member, hybrid);
+      for (const JsonMember& member : config.members)
+        if (member.key == u.key && applies(member.value, u.when)) report(member, u.reason);
   }
   bool none() const { return reported_.empty(); }
 
@@ -151,7 +158,7 @@ class Refusals {
   void report(const JsonMember& member, std::string_view reason) {
     if (std::find(reported_.begin(), reported_.end(), reason) != reported_.end()) return;
     reported_.push_back(reason);
-    diagnostics_.error(member.key_place, fmt::format("\"{}\": {} is not supported yet", member.key, reason),
+    diagnostics_.error(member.key_place, fmt::format("\"{}\" is not supported yet: {}", member.key, reason),
                        "only dense decoders with equal layers can be counted exactly");
   }
   Diagnostics& diagnostics_;
@@ -179,11 +186,9 @@ bool may_change_parameters(std::string_view key) {
 
 bool refuse_unsupported(const Json& config, Diagnostics& diagnostics) {
   Refusals refusals(diagnostics);
-  for (const JsonMember& member : config.members) {
-    refusals.check_member(member);
-    if (member.key != "ffn_config" && member.key != "attn_config") continue;  // MPT and DBRX keep them there
-    for (const JsonMember& inner : member.value.members) refusals.check_member(inner);
-  }
+  refusals.check(config);
+  for (const char* part : {"ffn_config", "attn_config"})  // MPT and DBRX keep some keys there
+    if (const Json* inner = config.find(part)) refusals.check(*inner);
   return refusals.none();
 }
 

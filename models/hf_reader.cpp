@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <string>
 
+#include "models/dimension_checks.h"
 #include "models/hf_config.h"
+#include "models/hf_dimensions.h"
 #include "models/hf_families.h"
 #include "models/hf_keys.h"
 
@@ -87,7 +89,9 @@ Architecture read_hugging_face(const Json& json, Diagnostics& diagnostics) {
   const HfFamily* family = family_of(text, json, diagnostics);
   if (family == nullptr) return a;
   HfConfig config(text, json, diagnostics);
+  const std::size_t errors_before = config.errors();
   family->read(config, a);
+  if (config.errors() == errors_before) check_dimensions(a, hf_dimension_fields(config), diagnostics);
   config.finish();
   a.name = name_of(text, json, std::string(family->name));
   a.source = fmt::format("Hugging Face config.json, model_type {}", family->name);
