@@ -103,23 +103,37 @@ void falcon(HfConfig& c, Architecture& a) {
   a.tied_embeddings = c.tied_embeddings(true);
 }
 
+// MPT keeps what concerns attention in an object of its own.
+void mpt_attention(HfConfig& c, const Json& attention, Architecture& a) {
+  ObjectReader r(attention, c.diagnostics(), "attn_config");
+  if (r.boolean("rope", false)) a.position = PositionKind::rotary;
+  if (r.boolean("alibi", false)) a.position = PositionKind::alibi;
+  enum class Type : std::uint8_t { multihead, multiquery, grouped };
+  const Type type = r.choice<Type>("attn_type", Type::multihead,
+                                   {{"multihead_attention", Type::multihead},
+                                    {"multiquery_attention", Type::multiquery},
+                                    {"grouped_query_attention", Type::grouped}});
+  if (type == Type::multiquery) a.kv_heads = 1;
+  if (type == Type::grouped) a.kv_heads = r.integer("kv_n_heads", {std::nullopt, 1, a.heads});
+  for (const char* key : {"qk_ln", "qk_gn"})
+    if (r.boolean(key, false)) c.refuse("attn_config", fmt::format("a norm of queries and keys ({})", key));
+}
+
 void mpt(HfConfig& c, Architecture& a) {
-  const std::int64_t expansion = c.integer({"expansion_ratio"}, 4, 64);
   read_hf_dimensions(c, a, {.ffn = Missing::is_default});
-  a.ffn_hidden = expansion * a.hidden;
-  set_all_biases(a, !c.flag("no_bias", true), false);
+  if (c.has({"expansion_ratio"})) {
+    const std::int64_t wide = c.integer({"expansion_ratio"}, 4, 64) * a.hidden;
+    const bool given_too = a.ffn_hidden != 4 * a.hidden;
+    if (given_too && a.ffn_hidden != wide)
+      c.refuse("expansion_ratio", "another width of the MLP is given too");
+    a.ffn_hidden = wide;
+  }
+  set_all_biases(a, !c.flag("no_bias", true), true);
   a.norm_bias = a.qkv_bias;  // no_bias takes the norms' too
+  if (c.word({"norm_type"}, "").ends_with("rmsnorm")) a.norm = NormKind::rms_norm, a.norm_bias = false;
   a.tied_embeddings = c.tied_embeddings(true);
   const bool learned = c.flag("learned_pos_emb", true);
-  if (const Json* attention = c.object("attn_config")) {
-    ObjectReader r(*attention, c.diagnostics(), "attn_config");
-    if (r.boolean("alibi", false)) a.position = PositionKind::alibi;
-    const std::string type = r.text("attn_type", std::string("multihead_attention"));
-    if (type == "multiquery_attention") a.kv_heads = 1;
-    if (type == "grouped_query_attention") a.kv_heads = r.integer("kv_n_heads", {std::nullopt, 1, a.heads});
-    if (r.boolean("qk_ln", false))
-      c.refuse("attn_config", "a LayerNorm over the whole query and key (qk_ln)");
-  }
+  if (const Json* attention = c.object("attn_config")) mpt_attention(c, *attention, a);
   if (a.position == PositionKind::learned && !learned) a.position = PositionKind::none;
   if (a.position == PositionKind::learned)
     a.max_positions = c.integer({"max_seq_len"}, std::nullopt, positions_max);
@@ -193,6 +207,7 @@ void starcoder2(HfConfig& c, Architecture& a) {
   a.position = PositionKind::rotary;
   a.activation = read_hf_activation(c, MlpKind::plain, "gelu_pytorch_tanh");
   set_all_biases(a, c.flag("use_bias", true), true);
+  if (c.word({"mlp_type"}, "default") != "default") c.refuse("mlp_type", "another MLP than StarCoder2's own");
   a.tied_embeddings = c.tied_embeddings(true);
 }
 

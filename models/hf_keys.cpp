@@ -40,13 +40,14 @@ constexpr std::string_view harmless_keys[] = {
     "clip_qkv", "attention_softmax_in_fp32", "scale_attention_softmax_in_fp32", "scale_attn_weights",
     "scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn", "apply_query_key_layer_scaling",
     "masked_softmax_fusion", "flash_attn", "flash_rotary", "use_flash_attn", "use_bidirectional_attention",
-    "inference_runner", "validate_runner_input", "pre_allocate_kv_cache",
+    "use_flash_attention", "attn_implementation", "attn_impl", "inference_runner", "validate_runner_input",
+    "pre_allocate_kv_cache",
     // how the rest is computed
-    "skip_bias_add", "skip_bias_add_qkv", "bias_dropout_fusion", "slow_but_exact", "fused_dense",
-    "offset_alibi", "fp32_residual_connection", "residual_in_fp32",
-    "apply_residual_connection_post_layernorm", "logit_scale", "logits_scaling", "embedding_multiplier",
-    "residual_multiplier", "attention_multiplier", "n_special", "predict_special_tokens", "norm_type",
-    "num_labels",
+    "skip_bias_add", "skip_bias_add_qkv", "bias_dropout_fusion", "slow_but_exact", "gradient_checkpointing",
+    "embedding_fraction", "rotary", "use_mrope", "fused_dense", "offset_alibi", "fp32_residual_connection",
+    "residual_in_fp32", "apply_residual_connection_post_layernorm", "logit_scale", "logits_scaling",
+    "embedding_multiplier", "residual_multiplier", "attention_multiplier", "n_special",
+    "predict_special_tokens", "norm_type", "num_labels",
     // other towers, which the reader warns of
     "img_processor", "embd_layer", "vision_config", "audio_config"};
 

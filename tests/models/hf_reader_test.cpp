@@ -184,6 +184,15 @@ TEST(HfReader, MptKeepsAttentionInAnObjectOfItsOwn) {
  "attn_config": {"alibi": true, "attn_type": "multihead_attention", "qk_ln": false}})");
   EXPECT_EQ(parameter_count(a), 6'649'286'656);
   EXPECT_EQ(a.position, PositionKind::alibi);
+  const std::string mpt =
+      R"({"model_type": "mpt", "d_model": 64, "n_heads": 4, "n_layers": 2, "vocab_size": 9,
+ "max_seq_len": 8, "attn_config": )";
+  EXPECT_EQ(read_clean(mpt + R"({"rope": true}})").position, PositionKind::rotary);
+  EXPECT_EQ(read_clean(mpt + "{}}").max_positions, 8);
+  EXPECT_EQ(read_clean(mpt + R"({"attn_type": "multiquery_attention"}})").kv_heads, 1);
+  expect_error(mpt + R"({"qk_ln": true}})", "\"attn_config\" is not supported", "dense decoders");
+  expect_error(mpt + R"({"attn_type": "linear"}})", "\"attn_type\" in attn_config is unknown",
+               "multiquery_attention");
 }
 
 TEST(HfReader, OptKeepsTwoMorePositionsAndRefusesNormsBehind) {
