@@ -89,7 +89,6 @@ constexpr Exact exact_counts[] = {
     {"yi-6b", 6'061'035'520},
     {"yi-34b", 34'388'917'248},
     {"deepseek-llm-7b", 6'910'365'696},
-    {"deepseek-llm-67b", 67'425'001'472},
     {"starcoder2-3b", 3'030'371'328},
     {"starcoder2-7b", 7'173'923'840},
     {"starcoder2-15b", 15'957'889'024},
@@ -127,12 +126,13 @@ constexpr Printed printed_counts[] = {
     {"gpt-3b", 2.65, 0.005},
     {"gpt-7b", 6.66, 0.005},
     {"gpt-13b", 12.85, 0.005},
-    {"gpt-30b", 30.0, 0.05},
-    {"opt-66b", 65.7, 0.05},
-    {"opt-175b", 174.6, 0.05},
+    {"gpt-30b", 30, 0.5},
+    {"opt-66b", 66, 0.5},
+    {"opt-175b", 175, 0.5},
     {"nemotron-4-15b", 12.5, 0.05, true},
     {"nemotron-4-340b", 331.6, 0.05, true},
-    {"mpt-30b", 30.0, 0.05},
+    {"mpt-30b", 30, 0.5},
+    {"deepseek-llm-67b", 67, 0.5},
 };
 
 std::string path_of(const std::string& file) { return "models/zoo/" + file + ".json"; }
