@@ -1,0 +1,152 @@
+#include "sim/cost/analytic_cost.h"
+
+#include <gtest/gtest.h>
+
+#include "base/check.h"
+#include "tests/sim/cost/gpus.h"
+
+namespace orrery::sim {
+namespace {
+
+using hardware::KernelClass;
+using hardware::Precision;
+using schedule::Access;
+using schedule::DataType;
+using schedule::KernelShape;
+using schedule::OpKind;
+using schedule::Role;
+
+// A program of one block with one op, which reads and writes whole buffers.
+class OneOp {
+ public:
+  explicit OneOp(OpKind kind) {
+    program_.blocks.resize(1);
+    program_.blocks[0].op_count = 1;
+    program_.ops.resize(1);
+    program_.ops[0].kind = kind;
+  }
+  OneOp& with(Role role, std::int64_t rows, std::int64_t columns, Access access, DataType type = DataType::bf16) {
+    schedule::Buffer buffer;
+    buffer.type = type;
+    buffer.elements = rows * columns;
+    schedule::Formal formal;
+    formal.buffer = BufferId(program_.buffers.size());
+    schedule::View view;
+    view.rows = rows;
+    view.columns = view.row_stride = columns;
+    view.formal = static_cast<std::uint16_t>(program_.formals.size());
+    view.role = role;
+    view.access = access;
+    program_.buffers.push_back(buffer);
+    program_.formals.push_back(formal);
+    program_.views.push_back(view);
+    program_.blocks[0].formal_count++;
+    program_.ops[0].view_count++;
+    return *this;
+  }
+  KernelTime time(const KernelCost& cost, const KernelShape& shape = {}) const {
+    return cost.time(program_, program_.ops[0], shape);
+  }
+
+ private:
+  schedule::Program program_;
+};
+
+hardware::Cluster one_node(const char* gpu) {
+  hardware::Cluster cluster;
+  cluster.gpu = gpu_named(gpu);
+  cluster.node.gpus = 8;
+  cluster.node.host_memory_bandwidth = Bandwidth(400e9);
+  return cluster;
+}
+
+KernelShape gemm_shape(std::int64_t m, std::int64_t n, std::int64_t k) {
+  KernelShape shape;
+  shape.m = m;
+  shape.n = n;
+  shape.k = k;
+  return shape;
+}
+
+OneOp linear(std::int64_t m, std::int64_t n, std::int64_t k) {
+  OneOp op(OpKind::gemm);
+  op.with(Role::x, m, k, Access::read).with(Role::w, n, k, Access::read).with(Role::y, m, n, Access::write);
+  return op;
+}
+
+TEST(AnalyticCost, EveryOpThatIsComputeOnTheDeviceHasAClass) {
+  for (std::size_t k = 0; k < schedule::kOpKinds; ++k) {
+    const auto kind = static_cast<OpKind>(k);
+    EXPECT_EQ(kernel_class(kind).has_value(), schedule::is_compute(kind)) << name(kind);
+  }
+}
+
+TEST(AnalyticCost, KnowsItsOriginAndInterval) {
+  const hardware::Cluster cluster = one_node("a100-sxm4-80gb");
+  const KernelTime t = linear(4096, 4096, 4096).time(*make_analytic_cost(cluster, Precision::bf16),
+                                                     gemm_shape(4096, 4096, 4096));
+  EXPECT_EQ(t.origin, Origin::modelled);
+  EXPECT_EQ(t.log_low, cluster.gpu.fit(KernelClass::gemm).residual_low);
+  EXPECT_EQ(t.log_high, cluster.gpu.fit(KernelClass::gemm).residual_high);
+  EXPECT_NEAR(t.time.seconds(), 137.4e9 / (0.75 * 312e12), 60e-6);
+}
+
+// fp8 halves the time of large products where the GPU has it; where it has not, and for bf16 on Volta, the next
+// precision is used.
+TEST(AnalyticCost, PrecisionChoosesThePeak) {
+  const auto seconds = [](const char* gpu, Precision precision) {
+    return linear(8192, 8192, 8192).time(*make_analytic_cost(one_node(gpu), precision), gemm_shape(8192, 8192, 8192))
+        .time.seconds();
+  };
+  EXPECT_NEAR(seconds("h100-sxm5-80gb", Precision::fp8) / seconds("h100-sxm5-80gb", Precision::bf16), 0.5, 0.05);
+  EXPECT_EQ(seconds("a100-sxm4-80gb", Precision::fp8), seconds("a100-sxm4-80gb", Precision::bf16));
+  EXPECT_EQ(seconds("v100-sxm2-16gb", Precision::bf16), seconds("v100-sxm2-16gb", Precision::fp16));
+  EXPECT_NEAR(seconds("a100-sxm4-80gb", Precision::fp32) / seconds("a100-sxm4-80gb", Precision::fp16), 16.0, 1.0);
+}
+
+TEST(AnalyticCost, AccumulatingInFp32CostsTheTraffic) {
+  const auto cost = make_analytic_cost(one_node("a100-sxm4-80gb"), Precision::bf16);
+  OneOp accumulate(OpKind::gemm);
+  accumulate.with(Role::dy, 512, 8192, Access::read).with(Role::x, 512, 8192, Access::read)
+      .with(Role::dw, 8192, 8192, Access::update, DataType::fp32);
+  const KernelShape shape = gemm_shape(8192, 8192, 512);
+  EXPECT_GT(accumulate.time(*cost, shape).time, linear(8192, 8192, 512).time(*cost, shape).time);
+}
+
+TEST(AnalyticCost, FusedAttentionBeatsSeparateKernels) {
+  const auto cost = make_analytic_cost(one_node("a100-sxm4-80gb"), Precision::bf16);
+  KernelShape shape;
+  shape.batch = 1;
+  shape.sequence = 2048;
+  shape.heads = shape.kv_heads = 16;
+  shape.head_dim = 128;
+  const std::int64_t rows = 2048, columns = 16 * 128, square = 16 * 2048;
+  OneOp fused(OpKind::attention_forward), scores(OpKind::attention_scores), softmax(OpKind::softmax_forward),
+      context(OpKind::attention_context);
+  for (const Role role : {Role::q, Role::k, Role::v}) fused.with(role, rows, columns, Access::read);
+  fused.with(Role::o, rows, columns, Access::write);
+  scores.with(Role::q, rows, columns, Access::read).with(Role::k, rows, columns, Access::read)
+      .with(Role::y, square, 2048, Access::write);
+  softmax.with(Role::x, square, 2048, Access::read).with(Role::y, square, 2048, Access::write);
+  context.with(Role::x, square, 2048, Access::read).with(Role::v, rows, columns, Access::read)
+      .with(Role::o, rows, columns, Access::write);
+  const Duration separate =
+      scores.time(*cost, shape).time + softmax.time(*cost, shape).time + context.time(*cost, shape).time;
+  EXPECT_LT(fused.time(*cost, shape).time, separate);
+}
+
+TEST(AnalyticCost, HostWorkAndCopies) {
+  const hardware::Cluster cluster = one_node("a100-sxm4-80gb");
+  const auto pinned = make_analytic_cost(cluster, Precision::bf16), pageable =
+      make_analytic_cost(cluster, Precision::bf16, false);
+  OneOp copy(OpKind::copy_to_host);
+  copy.with(Role::x, 1024, 1 << 20, Access::read).with(Role::y, 1024, 1 << 20, Access::write);
+  EXPECT_NEAR(copy.time(*pinned).time.seconds(), 2.0 * (1 << 30) / 24e9, 1e-4);
+  EXPECT_GT(copy.time(*pageable).time.seconds(), 1.5 * copy.time(*pinned).time.seconds());
+  EXPECT_EQ(OneOp(OpKind::host_wait).time(*pinned).time, Duration());
+  EXPECT_EQ(OneOp(OpKind::host_wait).time(*pinned).origin, Origin::exact);
+  EXPECT_THROW(OneOp(OpKind::all_reduce).time(*pinned), InternalError);
+}
+
+}  // namespace
+}  // namespace orrery::sim
