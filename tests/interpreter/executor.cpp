@@ -82,10 +82,8 @@ bool Executor::may_start(const Queue& queue) const {
   if (entry == nullptr || queue.started) return false;
   const Rank& rank = ranks_[queue.rank];
   for (const std::size_t op : entry->ops)
-    for (const std::size_t event : rank.issue.ops[op].after) {
-      // A grouped run is one kernel: an op of it that waits for another op of it would never start.
+    for (const std::size_t event : rank.issue.ops[op].after)
       if (!rank.done[event]) return false;
-    }
   return true;
 }
 

@@ -127,14 +127,15 @@ void dropout_backward(const Dropout& dropout, ConstView dy, ConstView mask, Outp
 }
 
 void bias_dropout_add_forward(const Dropout& dropout, const ResidualInput& in, Output y, OptionalOutput mask) {
-  CHECK(in.x.count() == y.view.count() && in.residual.count() == y.view.count(), in.x.count(), y.view.count());
+  CHECK(in.x.count() == y.view.count(), in.x.count(), y.view.count());
+  if (in.residual) CHECK(in.residual->count() == y.view.count(), in.residual->count(), y.view.count());
   CHECK(mask.has_value() == (dropout.probability > 0.0), dropout.probability);
   for (std::int64_t r = 0; r < in.x.rows; ++r)
     for (std::int64_t c = 0; c < in.x.columns; ++c) {
       const bool kept = !mask || dropout.keeps_hidden(r, c);
       if (mask) mask->put(r, c, kept ? 1.0 : 0.0);
       const double dropped = kept ? biased(in.x, in.bias, r, c) * dropout.scale() : 0.0;
-      y.put(r, c, in.residual.at(r, c) + dropped);
+      y.put(r, c, (in.residual ? in.residual->at(r, c) : 0.0) + dropped);
     }
 }
 

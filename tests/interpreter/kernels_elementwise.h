@@ -25,8 +25,8 @@ void dropout_forward(const Dropout& dropout, const ScoreLayout& layout, ConstVie
 void dropout_backward(const Dropout& dropout, ConstView dy, ConstView mask, Output dx);
 
 struct ResidualInput {
-  ConstView x, residual;
-  OptionalInput bias;
+  ConstView x;
+  OptionalInput residual, bias;
 };
 void bias_dropout_add_forward(const Dropout& dropout, const ResidualInput& in, Output y, OptionalOutput mask);
 void bias_dropout_add_backward(const Dropout& dropout, ConstView dy, OptionalInput mask, OptionalOutput dx,

@@ -28,11 +28,11 @@ void cross_entropy_sum(const VocabularyBlock& block, TensorView stats) {
   }
 }
 
-double cross_entropy_loss(ConstView stats, double scale) {
-  CHECK(stats.columns >= 3, stats.columns);
+double cross_entropy_loss(TensorView stats, double scale) {
+  CHECK(stats.columns == 4, stats.columns);
   double sum = 0.0;
   for (std::int64_t r = 0; r < stats.rows; ++r)
-    sum += std::log(stats.at(r, 1)) + stats.at(r, 0) - stats.at(r, 2);
+    sum += stats.at(r, 3) = std::log(stats.at(r, 1)) + stats.at(r, 0) - stats.at(r, 2);
   return scale * sum;
 }
 

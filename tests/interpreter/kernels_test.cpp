@@ -87,7 +87,7 @@ TEST(Kernels, BiasDropoutAddHasTheGradientOfItsForward) {
   Matrix x = random_matrix(4, 5, 1), residual = random_matrix(4, 5, 2), bias = random_matrix(5, 1, 3);
   Matrix y(4, 5), mask(4, 5), dy = random_matrix(4, 5, 4), dx(4, 5), dbias(5, 1);
   const auto loss = [&] {
-    bias_dropout_add_forward(dropout, {view(x), view(residual), ConstView(view(bias))}, write_to(y), write_to(mask));
+    bias_dropout_add_forward(dropout, {view(x), ConstView(view(residual)), ConstView(view(bias))}, write_to(y), write_to(mask));
     return dot(y, dy);
   };
   loss();

@@ -88,7 +88,8 @@ VocabularyBlock vocabulary(const OpContext& c) {
 }
 
 double loss(const OpContext& c) {
-  const double value = cross_entropy_loss(c.in(Role::stats), c.shape().scale);
+  const TensorView stats = c.in_place(Role::stats);
+  const double value = cross_entropy_loss(stats, c.shape().scale);
   if (const OptionalOutput total = c.maybe_out(Role::loss)) total->put(0, value);
   return value;
 }
@@ -100,7 +101,7 @@ void bias_dropout_add(const OpContext& c, bool forward) {
                                      c.maybe_out(Role::dx), c.maybe_out(Role::dbias));
   }
   const ConstView x = c.in(Role::x);
-  bias_dropout_add_forward(c.dropout(x.rows, x.columns), {x, c.in(Role::residual), c.maybe_in(Role::bias)},
+  bias_dropout_add_forward(c.dropout(x.rows, x.columns), {x, c.maybe_in(Role::residual), c.maybe_in(Role::bias)},
                            c.out(Role::y), c.maybe_out(Role::mask));
 }
 

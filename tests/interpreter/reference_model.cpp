@@ -184,12 +184,6 @@ NamedTensors zeros_like(const NamedTensors& tensors) {
   return zeros;
 }
 
-double norm_of(const Matrix& m) {
-  double sum = 0.0;
-  for (const double v : m.values) sum += v * v;
-  return std::sqrt(sum);
-}
-
 }  // namespace
 
 NamedTensors initial_weights(const Architecture& a, std::int64_t vocab_rows, std::int64_t seed) {
@@ -245,33 +239,23 @@ void reference_step(NamedTensors& weights, const NamedTensors& gradients, Refere
   }
 }
 
-double norm(const NamedTensors& tensors) {
+double norm(const Matrix& matrix) {
   double sum = 0.0;
-  for (const auto& [name, tensor] : tensors) sum += norm_of(tensor) * norm_of(tensor);
+  for (const double v : matrix.values) sum += v * v;
   return std::sqrt(sum);
 }
 
-double relative_difference(const NamedTensors& a, const NamedTensors& b, std::string* worst) {
-  double largest = 0.0;
-  const auto consider = [&](const std::string& name, double difference) {
-    if (difference < largest) return;
-    largest = difference;
-    if (worst != nullptr) *worst = name;
-  };
-  for (const auto& [name, tensor] : a)
-    if (!b.contains(name)) consider(name, std::numeric_limits<double>::infinity());
-  for (const auto& [name, tensor] : b) {
-    const auto found = a.find(name);
-    if (found == a.end() || found->second.rows != tensor.rows || found->second.columns != tensor.columns) {
-      consider(name, std::numeric_limits<double>::infinity());
-      continue;
-    }
-    Matrix difference = tensor;
-    for (std::size_t i = 0; i < tensor.values.size(); ++i) difference.values[i] -= found->second.values[i];
-    // A gradient that is zero but for rounding (a key's bias) is measured against the whole.
-    consider(name, norm_of(difference) / std::max(norm_of(tensor), 1e-3 * norm(b)));
-  }
-  return largest;
+double norm(const NamedTensors& tensors) {
+  double sum = 0.0;
+  for (const auto& [name, tensor] : tensors) sum += norm(tensor) * norm(tensor);
+  return std::sqrt(sum);
+}
+
+double distance(const Matrix& a, const Matrix& b) {
+  if (a.rows != b.rows || a.columns != b.columns) return std::numeric_limits<double>::infinity();
+  Matrix difference = a;
+  for (std::size_t i = 0; i < a.values.size(); ++i) difference.values[i] -= b.values[i];
+  return norm(difference);
 }
 
 }  // namespace orrery::interpreter

@@ -14,7 +14,7 @@ namespace orrery::interpreter {
 
 // Which number each dropout of a layer has in its random key.
 struct DropoutSites {
-  std::int64_t embedding = 0, attention = 0, attention_out = 1, mlp = 2;
+  std::int64_t embedding = 0, attention = 1, attention_out = 2, mlp = 3;
 };
 
 struct ReferenceBatch {
@@ -41,8 +41,8 @@ void reference_step(NamedTensors& weights, const NamedTensors& gradients, Refere
                     const schedule::Hyper& hyper, ReferenceOptimizer optimizer, std::int64_t step);
 
 double norm(const NamedTensors& tensors);
-// The largest |a - b| / |b| over tensors, in the Frobenius norm of each; missing names count as infinite. With
-// `worst`, says which.
-double relative_difference(const NamedTensors& a, const NamedTensors& b, std::string* worst = nullptr);
+double norm(const Matrix& matrix);
+// The Frobenius norm of a - b; infinite where the shapes differ.
+double distance(const Matrix& a, const Matrix& b);
 
 }  // namespace orrery::interpreter

@@ -37,6 +37,7 @@ TEST(ReferenceModel, BloomHasTheGradientOfItsLoss) { expect_gradients(tiny_bloom
 TEST(ReferenceModel, FalconHasTheGradientOfItsLoss) { expect_gradients(tiny_falcon()); }
 TEST(ReferenceModel, NeoxHasTheGradientOfItsLoss) { expect_gradients(tiny_neox()); }
 TEST(ReferenceModel, GemmaHasTheGradientOfItsLoss) { expect_gradients(tiny_gemma()); }
+TEST(ReferenceModel, BiasesOfAGatedMlpHaveTheGradientOfTheLoss) { expect_gradients(tiny_gated_biases()); }
 
 TEST(ReferenceModel, DropoutChangesTheLossAndKeepsTheGradientRight) {
   Architecture a = tiny_gpt();

@@ -71,9 +71,15 @@ Architecture tiny_gemma() {
   a.name = "tiny-gemma";
   a.head_dim = 6;
   a.activation = ActivationKind::geglu;
-  a.mlp_bias = true;
   a.qk_norm = a.post_norms = true;
   a.tied_embeddings = true;
+  return a;
+}
+
+Architecture tiny_gated_biases() {
+  Architecture a = tiny_llama();
+  a.name = "tiny-gated-biases";
+  a.mlp_bias = a.qkv_bias = a.attention_out_bias = true;
   return a;
 }
 

@@ -10,6 +10,7 @@ models::Architecture tiny_llama();   // rotary, RMSNorm, SwiGLU, GQA, no biases,
 models::Architecture tiny_bloom();   // ALiBi, a norm behind the embedding, tied
 models::Architecture tiny_falcon();  // parallel block on one norm, rotary, no biases
 models::Architecture tiny_neox();    // parallel block on two norms, squared ReLU, a bias on the head
-models::Architecture tiny_gemma();   // query / key norms, norms behind the blocks, GeGLU with biases, explicit head_dim
+models::Architecture tiny_gemma();   // query / key norms, norms behind the blocks, GeGLU, explicit head_dim, tied
+models::Architecture tiny_gated_biases();  // SwiGLU with biases on gate, up and down
 
 }  // namespace orrery::interpreter
