@@ -69,6 +69,7 @@ class BlockBuilder {
   BlockBuilder& record(std::uint16_t formal);
 
   // The block as a whole: its first op waits for the event; its last compute op records it.
+  void set_phase(Phase phase) { phase_ = phase; }  // of the ops added from here on
   void begin_after(std::uint16_t formal) { begins_after_.push_back(formal); }
   void end_records(std::uint16_t formal) { end_records_ = formal; }
 

@@ -83,10 +83,9 @@ UnitStates declare_states(Stage& s, const std::string& prefix, std::int64_t elem
   u.kept_weights = state("weights", BufferKind::weight, s.weight_type, zero == 3 ? shard : elements);
   u.weights = u.kept_weights;
   if (zero == 3) {
-    u.weights_base = unit_stride * static_cast<std::uint32_t>(s.scenario.overlap.prefetch_units + 1);
     u.weights = declare(s.program, {.name = prefix + ".gathered_weights", .kind = BufferKind::weight,
                                     .type = s.weight_type, .elements = elements,
-                                    .instances = count + 2 * u.weights_base});
+                                    .instances = count});
   }
   u.kept_gradients = state("gradients", BufferKind::gradient, s.gradient_type, zero >= 2 ? shard : elements);
   u.gradients = u.kept_gradients;
@@ -143,9 +142,7 @@ Tensor slice_of(const Unit& unit, Tensor flat, const std::string& first, const s
   return t;
 }
 
-Index unit_index(const UnitStates& states, bool weights) {
-  return {.base = weights ? states.weights_base : 0, .unit_stride = states.unit_stride};
-}
+Index unit_index(const UnitStates& states) { return {.unit_stride = states.unit_stride}; }
 
 }  // namespace
 
@@ -220,13 +217,13 @@ Tensor hidden_gradient(Stage& s, BlockBuilder& b, Life life) {
 Tensor flat_weights(Stage& s, BlockBuilder& b, UnitKind kind) {
   const UnitStates& states = s.states(kind);
   const Life life = s.zero() == 3 ? s.weights_life[static_cast<std::size_t>(kind)] : Life::bound;
-  return b.tensor(states.weights, unit_index(states, true), life, 1, s.unit(kind).elements);
+  return b.tensor(states.weights, unit_index(states), life, 1, s.unit(kind).elements);
 }
 
 Tensor flat_gradients(Stage& s, BlockBuilder& b, UnitKind kind) {
   const UnitStates& states = s.states(kind);
   const Life life = s.zero() >= 2 ? s.gradients_life[static_cast<std::size_t>(kind)] : Life::bound;
-  return b.tensor(states.gradients, unit_index(states, false), life, 1, s.unit(kind).elements);
+  return b.tensor(states.gradients, unit_index(states), life, 1, s.unit(kind).elements);
 }
 
 Tensor flat_kept(Stage& s, BlockBuilder& b, UnitKind kind, BufferId buffer, std::uint32_t ahead) {

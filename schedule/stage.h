@@ -33,7 +33,6 @@ struct UnitStates {
   BufferId weights, kept_weights;
   BufferId gradients, kept_gradients;
   BufferId master, moment1, moment2;
-  std::uint32_t weights_base = 0;  // instance of unit 0's gathered weights (ZeRO-3 keeps a margin for its limit)
   std::uint32_t unit_stride = 0;   // layers: 1; embedding, head: 0
 };
 
@@ -43,8 +42,8 @@ struct Stage {
   Program& program;
   std::int64_t index = 0;  // pipeline coordinate
   std::int64_t chunks = 1;
-  std::vector<std::int64_t> layers_of_chunk;
-  std::vector<std::uint32_t> first_unit_of_chunk;  // units are layers in chunk order
+  std::vector<std::int64_t> layers_of_chunk{};
+  std::vector<std::uint32_t> first_unit_of_chunk{};  // units are layers in chunk order
   std::int64_t layer_units = 0;
   bool has_embedding = false, has_head = false;
   bool tied_here = false;    // tied embedding, and both ends are on this stage

@@ -122,6 +122,7 @@ inline std::uint8_t default_group(OpKind kind) {
 }
 inline View default_view(const Buffer& buffer, Role role) {
   View view;
+  if (role == Role::release) view.rows = 0;
   view.columns = role == Role::release ? 0 : buffer.elements;
   view.row_stride = view.columns;
   view.role = role;
