@@ -106,7 +106,9 @@ void place_initial_state(const Schedule& schedule, std::int64_t rank, RankMemory
   const Program& program = schedule.program_of(rank);
   for (std::size_t b = 0; b < program.buffers.size(); ++b) {
     const schedule::Buffer& buffer = program.buffers[b];
-    if (!buffer.persistent || buffer.kind != BufferKind::optimizer) continue;
+    // What is not sent under compression waits for the next step in a residual, which begins at zero too.
+    const bool residual = buffer.name.find("residual") != std::string::npos;
+    if (!buffer.persistent || (buffer.kind != BufferKind::optimizer && !residual)) continue;
     for (std::uint32_t i = 0; i < buffer.instances; ++i) {
       double* const values = memory.current(BufferId(b), i).touch();
       std::fill(values, values + buffer.elements, 0.0);
