@@ -51,9 +51,13 @@ void read_layers_per_stage(Draft& d, ObjectReader& r) {
     return;
   }
   d.split = LayerSplit::listed;
-  for (const Json& item : value->items) {
-    const bool good = item.kind == Json::Kind::integer && item.integer >= 1 && item.integer <= kWaysMax;
-    if (!good) r.diagnostics().error(item.place, "a stage needs a whole number of layers, at least 1");
+  for (std::size_t i = 0; i < value->items.size(); ++i) {
+    const Json& item = value->items[i];
+    const std::int64_t least = i == 0 || i + 1 == value->items.size() ? 0 : 1;
+    const bool good = item.kind == Json::Kind::integer && item.integer >= least && item.integer <= kWaysMax;
+    if (!good)
+      r.diagnostics().error(item.place, "a stage needs a whole number of layers",
+                            "at least 1; the first and the last, which hold embedding and head, may have 0");
     d.layers_listed.push_back(good ? item.integer : 1);
   }
 }

@@ -54,7 +54,8 @@ std::string chunk_hint(const Draft& d) {
   return more.empty() ? "" : fmt::format("set vpp to {}, or ", alternatives(more));
 }
 
-// Virtual stages from an even split that counts `extra` items beside the layers; empty when it is not even.
+// Virtual stages from an even split that counts `extra` items (embedding and head) beside the layers; empty when it is
+// not even. The first and the last may then hold no layer at all, as Llama-3.1 405B's do.
 std::vector<std::int64_t> even_split(std::int64_t layers, std::int64_t stages, std::int64_t extra) {
   if ((layers + extra) % stages != 0) return {};
   std::vector<std::int64_t> split(static_cast<std::size_t>(stages), (layers + extra) / stages);
@@ -62,7 +63,7 @@ std::vector<std::int64_t> even_split(std::int64_t layers, std::int64_t stages, s
     split.front() -= 1;
     split.back() -= 1;
   }
-  return split.front() < 1 || split.back() < 1 ? std::vector<std::int64_t>{} : split;
+  return split;
 }
 
 // pp values that split evenly with this vpp, of those that the GPUs allow.
@@ -146,14 +147,15 @@ void split_layers(Draft& d, Diagnostics& diagnostics) {
   Parallel& p = d.scenario.parallel;
   const std::int64_t layers = d.scenario.model.layers;
   if (d.split == LayerSplit::listed) return take_list(d, diagnostics);
-  if (static_cast<__int128>(p.pp) * p.vpp > layers) {
+  const std::int64_t extra = d.split == LayerSplit::even_with_embedding && p.pp * p.vpp > 1 ? 2 : 0;
+  if (p.pp * p.vpp > layers + extra) {
     diagnostics.error(d.at("parallel.pp"),
-                      fmt::format("pp={}{} is more stages than the model's {} layers", p.pp,
-                                  p.vpp > 1 ? fmt::format(" x vpp={}", p.vpp) : "", layers),
+                      fmt::format("pp={}{} is more stages than the model's {} layers{}", p.pp,
+                                  p.vpp > 1 ? fmt::format(" x vpp={}", p.vpp) : "", layers,
+                                  extra > 0 ? ", embedding and head" : ""),
                       fewer_stages_hint(d));
     return;
   }
-  const std::int64_t extra = d.split == LayerSplit::even_with_embedding && p.pp * p.vpp > 1 ? 2 : 0;
   p.layers_of_stage = even_split(layers, p.pp * p.vpp, extra);
   if (p.layers_of_stage.empty()) report_uneven(d, diagnostics);
 }

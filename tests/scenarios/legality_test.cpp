@@ -120,6 +120,18 @@ TEST(StageRule, EmbeddingAndHeadMayCount) {
   EXPECT_EQ(r.scenario.parallel.layers_of_stage, (std::vector<std::int64_t>{5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 5}));
 }
 
+// Llama-3.1 405B: 126 layers on 16 x 8 virtual stages; the first holds the embedding alone, the last the head.
+TEST(StageRule, EmbeddingAndHeadMayStandAlone) {
+  const Read r = read(Parts{.layers = 126, .nodes = 16,
+                            .parallel = R"("tp": 8, "pp": 16, "vpp": 8, "layers_per_stage": "even_with_embedding")"});
+  ASSERT_EQ(r.text(), "");
+  const std::vector<std::int64_t>& split = r.scenario.parallel.layers_of_stage;
+  ASSERT_EQ(split.size(), 128U);
+  EXPECT_EQ(split.front(), 0);
+  EXPECT_EQ(split[1], 1);
+  EXPECT_EQ(split.back(), 0);
+}
+
 TEST(StageRule, VirtualStages) {
   const Read r = read(Parts{.layers = 32, .parallel = R"("pp": 4, "vpp": 3)"});
   EXPECT_THAT(r.text(), HasSubstr("32 layers do not divide over pp=4 x vpp=3 virtual stages: 32 / 12 leaves 8"));
@@ -134,6 +146,7 @@ TEST(StageRule, ListedStages) {
   EXPECT_THAT(listed("[3, 3, 4]").text(), HasSubstr("layers_per_stage has 3 entries, but there are 4 virtual stages (pp=4 x vpp=1)"));
   EXPECT_THAT(listed("[3, 3, 4, 2]").text(), HasSubstr("adds up to 12, but the model has 10 layers"));
   EXPECT_THAT(listed("[3, 3, 4, 2]").text(), HasSubstr("remove 2"));
+  EXPECT_EQ(listed("[0, 5, 5, 0]").text(), "");  // embedding and head alone
   EXPECT_THAT(listed("[5, 0, 4, 1]").text(), HasSubstr("at least 1"));
   EXPECT_THAT(listed("[5, \"a\", 4, 1]").text(), HasSubstr("a whole number of layers"));
   EXPECT_THAT(listed("\"odd\"").text(), HasSubstr("allowed: even, even_with_embedding"));
