@@ -33,8 +33,10 @@ struct TransferPlan {
   double algorithm_bandwidth = 0.0;  // bytes / time, B/s
   double bus_bandwidth = 0.0;        // as nccl-tests defines it
   std::int32_t sms = 0;              // SMs that the communication kernel occupies on each member
-  std::uint32_t port_weight = 0;     // load on each member's NVLink ports or PCIe slot
-  std::uint32_t nic_weight = 0;      // load on the NIC of each member that crosses nodes
+  std::uint32_t port_weight = 0;     // load on each member's NVLink ports (or PCIe slot, see port_is_pcie)
+  std::uint32_t pcie_weight = 0;     // load on each member's PCIe slot by what goes through its NIC
+  bool port_is_pcie = false;         // the members of a machine meet over PCIe
+  std::uint32_t nic_weight = 0;      // load of one member on each of its NICs, where it crosses nodes
   double log_low = 0.0, log_high = 0.0;  // 80 % interval, as in KernelTime
   std::string explanation;           // "ring, simple, 24 channels, 8 x 25 GB/s NIC ..." for --explain and `cluster`
 };
