@@ -76,18 +76,21 @@ std::string difference(const Outcome& plan, const Outcome& reference) {
   for (std::size_t i = 0; i < reference.losses.size(); ++i)
     if (!(std::abs(plan.losses[i] - reference.losses[i]) <= 1e-10 * std::abs(reference.losses[i])))
       text += fmt::format("loss of step {}: {:.15g}, reference {:.15g}\n", i, plan.losses[i], reference.losses[i]);
+  constexpr int kShown = 3;  // a wrong weight makes every later number wrong
+  int found_differences = 0;
   const auto compare = [&](const char* what, const NamedTensors& a, const NamedTensors& b) {
     for (const auto& [name, tensor] : b) {
       const auto found = a.find(name);
       const double off = distance(found == a.end() ? Matrix{} : found->second, tensor);
       // A gradient that is zero but for rounding (of a key's bias) is measured against the whole.
       const double size = std::max(norm(tensor), 1e-3 * norm(b));
-      if (!(off <= 1e-9 * size)) text += fmt::format("{} of {}: off by {:.3g} of {:.3g}\n", what, name, off, size);
+      if (!(off <= 1e-9 * size) && ++found_differences <= kShown) text += fmt::format("{} of {}: off by {:.3g} of {:.3g}\n", what, name, off, size);
     }
     if (a.size() != b.size()) text += fmt::format("{} {} tensors, reference {}\n", a.size(), what, b.size());
   };
   compare("gradient", plan.gradients, reference.gradients);
   compare("weight", plan.weights, reference.weights);
+  if (found_differences > kShown) text += fmt::format("and {} more tensors\n", found_differences - kShown);
   return text;
 }
 

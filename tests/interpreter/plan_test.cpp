@@ -77,6 +77,11 @@ const std::vector<Plan> kBasics = {
     {"sgd", [](Scenario& s) { s.training.optimizer = scenarios::Optimizer::sgd; }},
     {"sgd with momentum", [](Scenario& s) { s.training.optimizer = scenarios::Optimizer::sgd_momentum; }},
     {"no master weights", [](Scenario& s) { s.recipe.master_weights = false; s.recipe.weight_bytes = 4; }},
+    {"offload, clipping",
+     [](Scenario& s) {
+       s.training.clip_gradient_norm = 0.1;
+       s.offload.optimizer = scenarios::OffloadTarget::cpu;
+     }},
     {"offload", [](Scenario& s) { s.offload.optimizer = scenarios::OffloadTarget::cpu; }},
 };
 
@@ -198,6 +203,14 @@ const std::vector<Plan> kData = {
        s.training.clip_gradient_norm = 0.1;
        s.offload.optimizer = scenarios::OffloadTarget::cpu;
      }},
+    {"ZeRO-3, offload", [](Scenario& s) { zero(s, 3); s.offload.optimizer = scenarios::OffloadTarget::cpu; }},
+    {"ZeRO-3, two layers ahead", [](Scenario& s) { four_layers(s); zero(s, 3); s.overlap.prefetch_units = 2; }},
+    {"ZeRO-2, offload, clipping",
+     [](Scenario& s) {
+       zero(s, 2);
+       s.training.clip_gradient_norm = 0.1;
+       s.offload.optimizer = scenarios::OffloadTarget::cpu;
+     }},
     {"ZeRO-3 of three ranks",  // flat vectors are padded
      [](Scenario& s) {
        s.parallel.dp = 3;
@@ -214,6 +227,14 @@ const std::vector<Plan> kData = {
        s.training.micro_batch = 1;
        s.overlap.gradient_reduce = true;
      }},
+    // All gradients are sent: the compressed path moves the same numbers.
+    {"DP2, compressed to all", [](Scenario& s) { dp(s); s.compression.top_k = 1.0; }},
+    {"DP2, compressed to all, overlapped",
+     [](Scenario& s) { dp(s); s.compression.top_k = 1.0; s.overlap.gradient_reduce = true; }},
+    {"ZeRO-1, compressed to all", [](Scenario& s) { zero(s, 1); s.compression.top_k = 1.0; }},
+    {"ZeRO-2, compressed to all", [](Scenario& s) { zero(s, 2); s.compression.top_k = 1.0; }},
+    {"ZeRO-3, compressed to all, overlapped",
+     [](Scenario& s) { zero(s, 3); s.compression.top_k = 1.0; s.overlap.gradient_reduce = true; }},
     {"ZeRO-1, sgd with momentum",
      [](Scenario& s) {
        zero(s, 1);
@@ -261,8 +282,20 @@ const std::vector<Plan> kCombined = {
        s.training.recompute = scenarios::Recompute::selective;
        s.training.clip_gradient_norm = 0.1;
      }},
-    {"PP2 x DP2, ZeRO-2", [](Scenario& s) { pp(s); zero(s, 2); s.parallel.pp = 2; }},
-    {"PP2 x DP2, ZeRO-3", [](Scenario& s) { pp(s); zero(s, 3); s.parallel.pp = 2; s.overlap.pipeline = true; }},
+    // A tied embedding on two stages is not legal under ZeRO-2 and 3.
+    {"PP2 x DP2, untied, ZeRO-2", [](Scenario& s) { pp(s); zero(s, 2); s.model.tied_embeddings = false; }},
+    {"PP2 x DP2, untied, ZeRO-3",
+     [](Scenario& s) { pp(s); zero(s, 3); s.model.tied_embeddings = false; s.overlap.pipeline = true; }},
+    {"PP2 interleaved x DP2, untied, ZeRO-3, full recomputation, overlapped",
+     [](Scenario& s) {
+       four_layers(s);
+       pp(s);
+       zero(s, 3);
+       s.parallel.vpp = 2;
+       s.model.tied_embeddings = false;
+       s.overlap.pipeline = s.overlap.gradient_reduce = true;
+       s.training.recompute = scenarios::Recompute::full;
+     }},
     {"TP4 SP x PP2", [](Scenario& s) { pp(s); sp(s); s.parallel.tp = 4; s.model.kv_heads = 4; }},
 };
 
