@@ -1,0 +1,168 @@
+// Cost: classes x ports x members of a meeting; the ranks on a resource are looked at once per kind of transfer.
+#include "sim/engine/actors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/check.h"
+
+namespace orrery::sim::engine {
+namespace {
+
+using schedule::Op;
+using schedule::Program;
+
+std::uint8_t group_share(std::uint8_t group) {
+  if (group == schedule::kTensor) return 0;
+  if (group == schedule::kData) return 1;
+  return group == schedule::kPipe ? 2 : 3;
+}
+
+class CastMaker {
+ public:
+  explicit CastMaker(const CastInput& in) : in_(in) {}
+
+  Cast cast() {
+    for (std::size_t c = 0; c < in_.classes.representative.size(); ++c) {
+      const std::int64_t rank = in_.classes.representative[c];
+      const auto program = static_cast<std::uint32_t>(in_.schedule.program_group.index(rank));
+      CHECK(program < in_.schedule.programs.size(), program);
+      cast_.actors.push_back({.rank = rank,
+                              .ranks = in_.classes.size[c],
+                              .program = program,
+                              .profile = profile_of(program, speed_of(rank)),
+                              .first_port = static_cast<std::uint32_t>(cast_.ports.size())});
+      for (const Port& port : in_.messages.ports[program]) cast_.ports.push_back(port_use(rank, port));
+    }
+    return std::move(cast_);
+  }
+
+ private:
+  double speed_of(std::int64_t rank) const {
+    double speed = 1.0;
+    for (const auto& [slow, of_slow] : in_.cluster.slow_gpus)
+      if (slow == rank) speed = of_slow;
+    CHECK(speed > 0.0, rank, speed);
+    return speed;
+  }
+
+  std::uint32_t profile_of(std::uint32_t program, double speed) {
+    const auto [at, fresh] = profiles_.try_emplace({program, speed}, cast_.durations.size());
+    if (fresh) cast_.durations.push_back(durations_of(in_.schedule.programs[program], speed));
+    return static_cast<std::uint32_t>(at->second);
+  }
+
+  std::vector<std::int64_t> durations_of(const Program& program, double speed) const {
+    static const schedule::KernelShape kNoShape{};
+    std::vector<std::int64_t> durations;
+    for (const Op& op : program.ops) {
+      const bool none = schedule::is_communication(op.kind) || op.kind == schedule::OpKind::host_wait;
+      const auto& shapes = in_.schedule.shapes;
+      const schedule::KernelShape& shape = op.shape < shapes.size() ? shapes[op.shape] : kNoShape;
+      std::int64_t ps = none ? 0 : in_.cost.time(program, op, shape).time.ps();
+      if (schedule::is_compute(op.kind) && speed != 1.0)
+        ps = static_cast<std::int64_t>(std::ceil(static_cast<double>(ps) / speed));
+      durations.push_back(ps);
+    }
+    return durations;
+  }
+
+  PortUse port_use(std::int64_t rank, const Port& port) {
+    const std::uint32_t channel = in_.messages.messages[port.message].channel;
+    const std::int64_t instance = instance_of(in_.schedule, in_.messages.channels[channel], rank, port.side);
+    const std::uint64_t meeting = in_.classes.meeting[channel][static_cast<std::size_t>(instance)];
+    const auto [place, fresh_place] = places_.try_emplace({channel, meeting}, cast_.places.size());
+    if (fresh_place) add_place(channel, instance);
+    const auto [kind, fresh_kind] = kinds_.try_emplace({place->second, port.message}, cast_.kinds.size());
+    if (fresh_kind) add_kind(cast_.places[place->second], port.message, meeting);
+    return {.place = static_cast<std::uint32_t>(place->second), .kind = static_cast<std::uint32_t>(kind->second)};
+  }
+
+  void add_place(std::uint32_t channel, std::int64_t instance) {
+    members_of(in_.schedule, in_.messages.channels[channel], instance, members_);
+    std::vector<std::uint32_t> classes;
+    for (const std::int64_t m : members_) classes.push_back(in_.classes.class_of[static_cast<std::size_t>(m)]);
+    std::sort(classes.begin(), classes.end());
+    classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
+    const std::size_t needed = in_.messages.channels[channel].point_to_point ? 2 : classes.size();
+    cast_.places.push_back(
+        {.channel = channel, .instance = instance, .needed = static_cast<std::uint32_t>(needed)});
+  }
+
+  void add_kind(Place& place, std::uint32_t message, std::uint64_t meeting) {
+    const Channel& channel = in_.messages.channels[place.channel];
+    const TransferPlan& plan = in_.plans.plan(in_.messages, message, place.instance);
+    members_of(in_.schedule, channel, place.instance, members_);
+    TransferKind kind{.time = plan.time.ps(),
+                      .sms = in_.share ? plan.sms : 0,
+                      .group = group_share(channel.group),
+                      .first_load = static_cast<std::uint32_t>(cast_.loads.size())};
+    const auto program = [&](std::int64_t rank) { return in_.schedule.program_group.index(rank); };
+    for (const std::int64_t m : members_) kind.across |= program(m) != program(members_.front());
+    if (in_.share && kind.time > 0) add_loads(channel, message, plan, meeting);
+    kind.loads = static_cast<std::uint32_t>(cast_.loads.size()) - kind.first_load;
+    place.most_loads = std::max(place.most_loads, kind.loads);
+    cast_.kinds.push_back(kind);
+  }
+
+  void add_loads(const Channel& channel, std::uint32_t message, const TransferPlan& plan, std::uint64_t meeting) {
+    std::vector<std::uint64_t> seen;
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      std::vector<Load> loads;
+      in_.network.loads(plan, members_[i], !channel.point_to_point || i == 0, !channel.point_to_point || i == 1, loads);
+      for (const Load& load : loads) {
+        const std::uint64_t color = in_.classes.resource[load.resource];
+        if (load.weight == 0 || std::find(seen.begin(), seen.end(), color) != seen.end()) continue;
+        seen.push_back(color);
+        const auto at = resources_.try_emplace(color, cast_.resources).first;
+        if (at->second == cast_.resources) ++cast_.resources;
+        cast_.loads.push_back({.resource = at->second, .weight = weight_on(load.resource, message, meeting)});
+      }
+    }
+  }
+
+  // Of all meetings of the class together.
+  std::uint32_t weight_on(std::uint32_t resource, std::uint32_t message, std::uint64_t meeting) {
+    const std::uint32_t c = in_.messages.messages[message].channel;
+    const Channel& channel = in_.messages.channels[c];
+    std::map<std::int64_t, std::uint64_t> sums;  // by instance
+    const auto add = [&](std::int64_t rank, Side side) {
+      const std::int64_t instance = instance_of(in_.schedule, channel, rank, side);
+      const auto at = static_cast<std::size_t>(instance);
+      if (in_.plans.row_of[c][at] == kNone || in_.classes.meeting[c][at] != meeting) return;
+      std::vector<Load> loads;
+      in_.network.loads(in_.plans.plan(in_.messages, message, instance), rank, side != Side::receiver,
+                        side != Side::sender, loads);
+      for (const Load& load : loads)
+        if (load.resource == resource) sums[instance] += load.weight;
+    };
+    for (std::size_t i = in_.use.first_of_resource[resource]; i < in_.use.first_of_resource[resource + 1]; ++i) {
+      const std::int64_t rank = in_.use.of_resource[i];
+      if (!in_.schedule.groups[channel.group].contains(rank)) continue;
+      if (channel.point_to_point) {
+        add(rank, Side::sender);
+        add(rank, Side::receiver);
+      } else {
+        add(rank, Side::member);
+      }
+    }
+    std::uint64_t weight = 0;
+    for (const auto& [instance, sum] : sums) weight += std::min<std::uint64_t>(sum, kFullLoad);
+    return static_cast<std::uint32_t>(weight);
+  }
+
+  const CastInput& in_;
+  Cast cast_;
+  std::map<std::pair<std::uint32_t, double>, std::size_t> profiles_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::size_t> places_;
+  std::map<std::pair<std::size_t, std::uint32_t>, std::size_t> kinds_;
+  std::map<std::uint64_t, std::uint32_t> resources_;
+  std::vector<std::int64_t> members_;
+};
+
+}  // namespace
+
+Cast make_cast(const CastInput& input) { return CastMaker(input).cast(); }
+
+}  // namespace orrery::sim::engine
