@@ -1,5 +1,5 @@
 // What is known about one training step after it was simulated: the numbers that `run` prints and `--json` writes.
-// Definitions: DESIGN of docs/reference/result.md; every one of them is in SI units, and means what its name says.
+// docs/reference/result.md defines each of them; all are in SI units, and mean what their names say.
 #pragma once
 
 #include <array>
@@ -28,6 +28,15 @@ struct FixedMemory {
   std::string why;
 };
 
+// One kind of time that the step is made of, and how sure we are of it (docs/models/confidence.md).
+struct UncertainPart {
+  std::string name;            // "GEMM", "transfers between data-parallel ranks", ...
+  Origin origin = Origin::modelled;
+  double share = 0.0;          // of the step
+  double log_low = 0.0, log_high = 0.0;  // ln of the 80 % interval of one such time
+  std::string source;          // which measurements
+};
+
 struct StageResult {  // one distinct program
   std::string name;
   std::int64_t representative = 0, ranks = 1;
@@ -52,7 +61,10 @@ struct Result {
   std::vector<StageResult> stages;
   std::size_t worst_stage = 0;
   Bytes capacity, host_bytes, host_capacity;
+  Verdict device_verdict = Verdict::fits, host_verdict = Verdict::fits;  // `verdict` is the worse of the two
   double measured_fraction = 0.0, interpolated_fraction = 0.0, modelled_fraction = 0.0;  // of busy time
+  std::vector<UncertainPart> parts;  // what the interval of the step time is made of
+  double tokens_per_step = 0.0, dense_peak = 0.0;  // FLOP/s of one GPU, in the precision in use
   std::vector<Diagnostic> warnings;  // each with what to try in `hint`
   // To N tokens (scenario training.tokens), when asked.
   double steps_to_tokens = 0.0, hours_to_tokens = 0.0, gpu_hours_to_tokens = 0.0;
