@@ -147,10 +147,10 @@ BlockId gather_layer(Stage& s, bool backward, bool limited) {
   s.gradients_life.fill(Life::bound);
   const Tensor kept = flat_kept(s, b, UnitKind::layer, s.layer.kept_weights);
   const Tensor full = flat_weights(s, b, UnitKind::layer);
-  const auto ahead = static_cast<std::uint32_t>(s.scenario.overlap.prefetch_units + 1);
+  const std::uint32_t prefetch = s.prefetch();
   const BufferId hidden = s.named.at("hidden");
-  const auto hidden_event = [&](std::uint32_t units_ahead) {
-    return b.token(hidden, {.base = units_ahead * s.program.slots, .unit_stride = s.program.slots, .slot_stride = 1});
+  const auto hidden_event = [&](std::uint32_t base) {
+    return b.token(hidden, {.base = base, .unit_stride = s.program.slots, .slot_stride = 1});
   };
   const auto gradient_event = [&](std::uint32_t units_ahead) {
     return b.token(s.layer.gradients, {.base = units_ahead, .unit_stride = 1});
@@ -161,8 +161,9 @@ BlockId gather_layer(Stage& s, bool backward, bool limited) {
       .wait(kept.formal)
       .record(full.formal)
       // The gathered copy's last user: the forward of this unit, or the backward of the microbatch before.
-      .wait(backward ? hidden_event(1) : gradient_event(0));
-  if (limited) b.wait(backward ? gradient_event(ahead) : hidden_event(1 - ahead));
+      .wait(backward ? hidden_event(s.hidden_base(1)) : gradient_event(0));
+  // A forward's end is the event of its output, so unit u - prefetch - 1 is done with the event of input u - prefetch.
+  if (limited) b.wait(backward ? gradient_event(prefetch + 1) : hidden_event(s.hidden_base(0) - prefetch * s.program.slots));
   return b.finish();
 }
 
@@ -178,7 +179,7 @@ BlockId gather_end(Stage& s, UnitKind kind) {
       .record(full.formal);
   // Whoever used the gathered copy last: the embedding's forward or backward, the head's forward or backward.
   if (s.has_embedding)
-    b.wait(b.token(s.named.at("hidden"), {.base = s.first_unit_of_chunk.front() * s.program.slots, .slot_stride = 1}))
+    b.wait(b.token(s.named.at("hidden"), {.base = s.hidden_base(s.first_unit_of_chunk.front()), .slot_stride = 1}))
         .wait(b.token(s.embedding.gradients, {}));
   if (s.has_head) b.wait(b.token(s.named.at("loss.stats"), {.slot_stride = 1})).wait(b.token(s.head.gradients, {}));
   return b.finish();

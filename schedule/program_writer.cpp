@@ -136,7 +136,7 @@ void Writer::forward(std::uint32_t chunk) {
 // ZeRO-3: before the use at `position`, the weights of it and of the next prefetch_units uses are asked for.
 void Writer::gather_until(const std::vector<std::uint32_t>& uses, std::size_t position, bool backward) {
   if (s.zero() != 3) return;
-  const auto ahead = static_cast<std::size_t>(s.scenario.overlap.prefetch_units);
+  const std::size_t ahead = s.prefetch();
   for (; gathered_ < std::min(uses.size(), position + ahead + 1); ++gathered_) {
     const std::uint32_t unit = uses[gathered_];
     const bool limited = backward ? unit + ahead + 1 < static_cast<std::size_t>(s.layer_units) : unit >= ahead + 1;

@@ -195,18 +195,18 @@ Tensor workspace(Stage& s, BlockBuilder& b, const std::string& name, DataType ty
 
 namespace {
 BufferId hidden_buffer(Stage& s) {
-  const auto instances = (static_cast<std::uint32_t>(s.layer_units) + 1) * s.program.slots;
+  const std::uint32_t instances = s.hidden_base(static_cast<std::uint32_t>(s.layer_units) + 1);
   return named(s, "hidden", BufferKind::activation, s.activation_type, s.z.local_tokens * s.z.hidden, instances);
 }
 }  // namespace
 
 Tensor hidden_of_layer(Stage& s, BlockBuilder& b, std::uint32_t ahead, Life life) {
-  const Index index{.base = ahead * s.program.slots, .unit_stride = s.program.slots, .slot_stride = 1};
+  const Index index{.base = s.hidden_base(ahead), .unit_stride = s.program.slots, .slot_stride = 1};
   return b.tensor(hidden_buffer(s), index, life, s.z.local_tokens, s.z.hidden);
 }
 
 Tensor hidden_at(Stage& s, BlockBuilder& b, std::uint32_t unit, Life life) {
-  const Index index{.base = unit * s.program.slots, .unit_stride = 0, .slot_stride = 1};
+  const Index index{.base = s.hidden_base(unit), .unit_stride = 0, .slot_stride = 1};
   return b.tensor(hidden_buffer(s), index, life, s.z.local_tokens, s.z.hidden);
 }
 

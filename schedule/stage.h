@@ -2,6 +2,7 @@
 // blocks (embedding_blocks, layer_forward, layer_backward, head_blocks, ...) and the passes share it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -61,6 +62,13 @@ struct Stage {
   bool tensor_parallel() const { return scenario.parallel.tp > 1; }
   bool sequence_parallel() const { return scenario.parallel.sequence_parallel; }
   int zero() const { return scenario.parallel.dp > 1 ? scenario.parallel.zero : 0; }
+  // ZeRO-3: layers gathered ahead. The events of that many layers before the first exist, and never happen.
+  std::uint32_t prefetch() const {
+    return static_cast<std::uint32_t>(std::min(scenario.overlap.prefetch_units, layer_units));
+  }
+  std::uint32_t hidden_base(std::uint32_t unit) const {
+    return (unit + (zero() == 3 ? prefetch() : 0)) * program.slots;
+  }
   bool overlaps_pipe() const { return scenario.overlap.pipeline; }
   const models::Architecture& model() const { return scenario.model; }
   const UnitStates& states(UnitKind kind) const {
