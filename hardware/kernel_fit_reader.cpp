@@ -107,7 +107,8 @@ void read_kernel_profile(const Json* named, Diagnostics& diagnostics, Gpu& gpu) 
   if (named != nullptr) {
     const std::string path = named->is_string() ? find_file(named->string, named->place.source.get()) : "";
     if (path.empty())
-      diagnostics.error(named->place, "profile names no file that exists", "a path such as hardware/profiles/l40s.json");
+      diagnostics.error(named->place, "profile names no file that exists",
+                        "a path such as hardware/profiles/l40s.json");
     else
       read_kernel_fits(read_json(path), diagnostics, gpu.fits);
     return;

@@ -1,7 +1,7 @@
 // Time of a fused (flash) attention kernel, forward or backward:
 //
 //   pairs   = s (s + 128) / 2 causal (blocks on the diagonal are computed in full), s^2 otherwise
-//   work    = c heads batch (pairs + half_sequence s) (d + half_k)      c = 4 forward, 10 backward (FLOPs per pair, per d)
+//   work    = c heads batch (pairs + half_sequence s) (d + half_k)   FLOPs per pair: c = 4 forward, 10 backward
 //   row     = the work of the longest block of 128 query rows: the tail when blocks do not fill the SMs
 //   compute = (work + row SMs / 2) / (peak * peak_fraction)
 //   time    = launch + (compute^4 + memory^4)^(1/4),  memory = bytes / (HBM bandwidth * hbm_fraction)

@@ -133,9 +133,9 @@ def plot_time(row, flops_per_pair):
 
 
 def attention_backward_from_plots(rows, out):
-    """The plots have forward + backward of FlashAttention-2. H100: its forward was plotted for six of the shapes.
-    A100: the forward share comes from the forward of the same kernel (vllm_flash_attn) nearest in work: 4 of the 14
-    FLOPs at 1.25 of the combined rate, as on the H100 (median of the six)."""
+    """The plots have forward + backward of FlashAttention-2. On the H100 its forward was plotted too, for six of the
+    shapes: the backward is the difference. On the A100 it was not: the forward is taken to have the same share of the
+    time as on the H100 (median of the six)."""
     plots = [row for row in rows if publisher(row) == "flash-attention" and row["impl"] == "FA2"]
     key = lambda row: (row["gpu"], row["causal"], row["head_dim"], row["seqlen"])
     forward = {key(row): plot_time(row, 4) for row in plots if row["op"] == "attention_fwd"}
@@ -159,7 +159,7 @@ def memory_bound(directory, out):
         reduces = MEMORY_KINDS.get(row["op"])
         if reduces is None:
             continue
-        # (An aggregate stands as its 10th, 50th and 90th percentile.)
+        # An aggregate stands as its 10th, 50th and 90th percentile.
         rates = [row[key] for key in ("gbps_p10", "gbps", "gbps_p90") if key in row]
         for profile in profiles:
             source = f'{publisher(row)} {row["op"]}'

@@ -287,7 +287,8 @@ void write_profile(const std::string& profile, const std::string& gpu_name,
 
 hardware::Gpu gpu_of(const char* gpu_file) {
   Diagnostics diagnostics;
-  const hardware::Gpu gpu = hardware::read_data_sheet(read_json(fmt::format("hardware/gpus/{}.json", gpu_file)), diagnostics);
+  const Json json = read_json(fmt::format("hardware/gpus/{}.json", gpu_file));
+  const hardware::Gpu gpu = hardware::read_data_sheet(json, diagnostics);
   diagnostics.throw_if_errors();
   return gpu;
 }
