@@ -309,7 +309,7 @@ class Engine {
   // --- rates ------------------------------------------------------------------------------------------------------
 
   void mark_dirty(std::uint32_t actor) {
-    if (state_.actors[actor].dirty) return;
+    if (state_.actors[actor].dirty || !input_.share) return;
     state_.actors[actor].dirty = true;
     dirty_actors_.push_back(actor);
   }

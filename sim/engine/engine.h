@@ -31,6 +31,7 @@ struct EngineInput {
   const std::vector<std::uint32_t>& slots_of_channel;
   std::int64_t issue_cost = 0;  // ps, of one op
   std::int32_t gpu_sms = 0;     // 0: communication does not slow kernels
+  bool share = true;            // false: nothing slows anything
   int steps = 2;
   bool trace = false;
 };

@@ -69,6 +69,7 @@ class Simulation {
                                   .slots_of_channel = slots,
                                   .issue_cost = issue_cost,
                                   .gpu_sms = cluster_.gpu.sms,
+                                  .share = options_.share,
                                   .steps = options_.steps,
                                   .trace = options_.trace});
     events_ += cut.run.events;
