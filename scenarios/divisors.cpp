@@ -1,3 +1,4 @@
+// Trial division up to the square root; candidates are found by binary search.
 #include "scenarios/divisors.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Places are looked up by dotted path in the merged JSON, so that no second list of them can go stale.
 #include "scenarios/draft.h"
 
 namespace orrery::scenarios {

@@ -1,5 +1,5 @@
-// A scenario on its way from JSON to a legal Scenario: what the user wrote, what was solved so far, and where each
-// value stands in the user's files. Reading, solving and checking are three files that hand it on.
+// A scenario on its way from JSON to a legal Scenario: what the user wrote, what was solved so far, and where
+// each value stands in the user's files. Reading, solving and checking are three files that hand it on.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@
 
 namespace orrery::scenarios {
 
-// What is known so far. A rule says what it needs, and is skipped where that could not be read or solved: one mistake
-// gives one message.
+// What is known so far. A rule says what it needs, and is skipped where that could not be read or solved: one
+// mistake gives one message.
 enum Known : std::uint32_t {
-  kModelKnown = 1U << 0,     // the architecture
+  kModelKnown = 1U << 0,  // the architecture
   kClusterKnown = 1U << 1,
   kParallelKnown = 1U << 2,  // the numbers in "parallel", as written
   kTrainingKnown = 1U << 3,
-  kWorldKnown = 1U << 4,     // dp, and the rank strides
-  kBatchKnown = 1U << 5,     // global = micro x microbatches x dp
-  kStagesKnown = 1U << 6,    // vpp, schedule, layers_of_stage
-  kPolicyKnown = 1U << 7,    // overlap, kernels, recipe, ...
-  kChunksKnown = 1U << 8,    // vpp and the schedule
+  kWorldKnown = 1U << 4,   // dp, and the rank strides
+  kBatchKnown = 1U << 5,   // global = micro x microbatches x dp
+  kStagesKnown = 1U << 6,  // vpp, schedule, layers_of_stage
+  kPolicyKnown = 1U << 7,  // overlap, kernels, recipe, ...
+  kChunksKnown = 1U << 8,  // vpp and the schedule
 };
 
 enum class LayerSplit : std::uint8_t { even, even_with_embedding, listed };

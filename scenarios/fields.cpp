@@ -1,3 +1,4 @@
+// The table, section by section, in the order of the reference.
 #include "scenarios/fields.h"
 
 #include <algorithm>
@@ -5,34 +6,46 @@
 namespace orrery::scenarios {
 namespace {
 
-constexpr std::string_view kPolicy = "framework";  // the default is the framework's (docs/reference/frameworks.md)
+constexpr std::string_view kPolicy =
+    "framework";  // the default is the framework's (docs/reference/frameworks.md)
 
 std::vector<Field> whole_fields() {
   return {
       {"name", "text", "the file's name", "What reports call it.", "\"a run\""},
-      {"base", "path", "none", "Another scenario that this one is laid on, member by member.", "\"scenarios/quickstart.json\""},
+      {"base", "path", "none", "Another scenario that this one is laid on, member by member.",
+       "\"scenarios/quickstart.json\""},
       {"model", "path or object", "required",
-       "What is trained: a model file, a Hugging Face `config.json`, or such an object, which may have a `base`.",
+       "What is trained: a model file, a Hugging Face `config.json`, or such an object, which may have a "
+       "`base`.",
        "\"models/zoo/gpt2-124m.json\""},
-      {"cluster", "path or object", "required", "What it runs on: a cluster file, or such an object, which may have a `base`.",
+      {"cluster", "path or object", "required",
+       "What it runs on: a cluster file, or such an object, which may have a `base`.",
        "\"hardware/clusters/dgx-a100-80g.json\""},
-      {"framework", "`orrery`, `megatron`, `deepspeed`, `ddp`", "`orrery`", "Whose policies fill in what is not stated.",
-       "\"megatron\""},
+      {"framework", "`orrery`, `megatron`, `deepspeed`, `ddp`", "`orrery`",
+       "Whose policies fill in what is not stated.", "\"megatron\""},
   };
 }
 
 std::vector<Field> parallel_fields() {
   return {
       {"parallel.tp", "integer", "1", "Tensor-parallel ways: heads and MLP are cut.", "2"},
-      {"parallel.sp", "true, false", "false", "Sequence parallelism: between the cut parts, positions are cut.", "false"},
+      {"parallel.sp", "true, false", "false",
+       "Sequence parallelism: between the cut parts, positions are cut.", "false"},
       {"parallel.pp", "integer", "1", "Pipeline stages.", "2"},
-      {"parallel.vpp", "integer or `auto`", "1", "Chunks (virtual stages) of layers a rank, for the interleaved schedule.", "1"},
-      {"parallel.layers_per_virtual_stage", "integer", "from vpp", "Megatron's way to say vpp: layers / pp / this.", "6"},
-      {"parallel.dp", "integer or `auto`", "`auto`", "Data-parallel ways; `auto`: the GPUs / (tp x pp).", "\"auto\""},
-      {"parallel.zero", "0, 1, 2, 3", "0", "What data-parallel ranks shard: 1 optimizer states, 2 and gradients, 3 and weights.", "1"},
-      {"parallel.schedule", "`gpipe`, `1f1b`, `interleaved`, `auto`", "`1f1b`; `interleaved` if vpp > 1", "Order of the pipeline.", "\"1f1b\""},
+      {"parallel.vpp", "integer or `auto`", "1",
+       "Chunks (virtual stages) of layers a rank, for the interleaved schedule.", "1"},
+      {"parallel.layers_per_virtual_stage", "integer", "from vpp",
+       "Megatron's way to say vpp: layers / pp / this.", "6"},
+      {"parallel.dp", "integer or `auto`", "`auto`", "Data-parallel ways; `auto`: the GPUs / (tp x pp).",
+       "\"auto\""},
+      {"parallel.zero", "0, 1, 2, 3", "0",
+       "What data-parallel ranks shard: 1 optimizer states, 2 and gradients, 3 and weights.", "1"},
+      {"parallel.schedule", "`gpipe`, `1f1b`, `interleaved`, `auto`", "`1f1b`; `interleaved` if vpp > 1",
+       "Order of the pipeline.", "\"1f1b\""},
       {"parallel.layers_per_stage", "`even`, `even_with_embedding`, list", "`even`",
-       "Layers of each virtual stage in model order. `even_with_embedding`: embedding and head count as a layer each.", "\"even\""},
+       "Layers of each virtual stage in model order. `even_with_embedding`: embedding and head count as a "
+       "layer each.",
+       "\"even\""},
       {"parallel.order", "text", "`tp-dp-pp`", "Rank order, fastest-varying first.", "\"tp-pp-dp\""},
       {"parallel.cp", "1", "1", "Context parallelism: not supported yet.", "1"},
       {"parallel.ep", "1", "1", "Expert parallelism: not supported yet.", "1"},
@@ -42,20 +55,26 @@ std::vector<Field> parallel_fields() {
 
 std::vector<Field> batch_fields() {
   return {
-      {"training.global_batch", "integer or `auto`", "solved", "Sequences a step. Two of this and the next two suffice.", "64"},
+      {"training.global_batch", "integer or `auto`", "solved",
+       "Sequences a step. Two of this and the next two suffice.", "64"},
       {"training.micro_batch", "integer or `auto`", "solved", "Sequences a rank computes at once.", "2"},
-      {"training.accumulation", "integer or `auto`", "solved", "Microbatches a step: global_batch = micro_batch x accumulation x dp.", "\"auto\""},
+      {"training.accumulation", "integer or `auto`", "solved",
+       "Microbatches a step: global_batch = micro_batch x accumulation x dp.", "\"auto\""},
       {"training.microbatches", "integer or `auto`", "solved", "Another name of accumulation.", "\"auto\""},
       {"training.sequence_length", "integer", "required", "Tokens of a sequence.", "1024"},
-      {"training.precision", "`fp32`, `tf32`, `fp16`, `bf16`", "`bf16`", "Of matrix products and activations.", "\"fp16\""},
+      {"training.precision", "`fp32`, `tf32`, `fp16`, `bf16`", "`bf16`",
+       "Of matrix products and activations.", "\"fp16\""},
   };
 }
 
 std::vector<Field> training_fields() {
   return {
-      {"training.optimizer", "`adamw`, `adam`, `sgd`, `sgd_momentum`", "`adamw`", "Decides the optimizer states.", "\"adamw\""},
-      {"training.recompute", "`none`, `selective`, `full`", "`none`", "What the backward computes again: nothing, core attention, or layers.", "\"full\""},
-      {"training.recompute_every", "integer", "1", "With `full`: only every n-th layer's input is kept.", "1"},
+      {"training.optimizer", "`adamw`, `adam`, `sgd`, `sgd_momentum`", "`adamw`",
+       "Decides the optimizer states.", "\"adamw\""},
+      {"training.recompute", "`none`, `selective`, `full`", "`none`",
+       "What the backward computes again: nothing, core attention, or layers.", "\"full\""},
+      {"training.recompute_every", "integer", "1", "With `full`: only every n-th layer's input is kept.",
+       "1"},
       {"training.clip_gradient_norm", "number", "1.0", "Gradient clipping; 0: off.", "1.0"},
       {"training.learning_rate", "number", "1e-4", "For the runtime; time does not depend on it.", "1e-4"},
       {"training.weight_decay", "number", "0.1", "For the runtime; time does not depend on it.", "0.1"},
@@ -63,9 +82,12 @@ std::vector<Field> training_fields() {
       {"training.beta2", "number", "0.95", "For the runtime; time does not depend on it.", "0.95"},
       {"training.epsilon", "number", "1e-8", "For the runtime; time does not depend on it.", "1e-8"},
       {"training.dropout", "number", "the model's", "Hidden and attention dropout.", "0.1"},
-      {"training.tokens", "integer", "not asked", "Reports how many steps and GPU-hours that many tokens take.", "1e9"},
-      {"training.vocab_divisible_by", "integer", kPolicy, "The vocabulary is padded to a multiple of this x tp.", "128"},
-      {"training.attention_flops", "`full`, `causal`", "`full`", "How model FLOPs count attention.", "\"causal\""},
+      {"training.tokens", "integer", "not asked",
+       "Reports how many steps and GPU-hours that many tokens take.", "1e9"},
+      {"training.vocab_divisible_by", "integer", kPolicy,
+       "The vocabulary is padded to a multiple of this x tp.", "128"},
+      {"training.attention_flops", "`full`, `causal`", "`full`", "How model FLOPs count attention.",
+       "\"causal\""},
       {"training.seed", "integer", "1", "Of every random draw.", "7"},
   };
 }
@@ -73,30 +95,41 @@ std::vector<Field> training_fields() {
 std::vector<Field> recipe_fields() {
   return {
       {"recipe.gradient_bytes", "2, 4", kPolicy, "Bytes of a gradient element (fp32, tf32: 4).", "4"},
-      {"recipe.master_weights", "true, false", kPolicy, "Whether the optimizer keeps an fp32 copy of 16-bit weights.", "true"},
-      {"recipe.optimizer_state_bytes", "4, 8", "the optimizer's", "Bytes of optimizer states an element; Adam: 8.", "8"},
+      {"recipe.master_weights", "true, false", kPolicy,
+       "Whether the optimizer keeps an fp32 copy of 16-bit weights.", "true"},
+      {"recipe.optimizer_state_bytes", "4, 8", "the optimizer's",
+       "Bytes of optimizer states an element; Adam: 8.", "8"},
   };
 }
 
 std::vector<Field> overlap_fields() {
   return {
-      {"overlap.gradient_reduce", "true, false", kPolicy, "Gradients travel during the last backward.", "true"},
-      {"overlap.parameter_gather", "true, false", kPolicy, "ZeRO-1, 2: updated weights travel during the next forward.", "true"},
-      {"overlap.pipeline", "true, false", kPolicy, "Stage-to-stage messages travel during computation.", "true"},
-      {"overlap.tensor_backward", "true, false", kPolicy, "The input gradient's collective travels during the weight gradient's product.", "true"},
+      {"overlap.gradient_reduce", "true, false", kPolicy, "Gradients travel during the last backward.",
+       "true"},
+      {"overlap.parameter_gather", "true, false", kPolicy,
+       "ZeRO-1, 2: updated weights travel during the next forward.", "true"},
+      {"overlap.pipeline", "true, false", kPolicy, "Stage-to-stage messages travel during computation.",
+       "true"},
+      {"overlap.tensor_backward", "true, false", kPolicy,
+       "The input gradient's collective travels during the weight gradient's product.", "true"},
       {"overlap.bucket_elements", "integer", kPolicy, "Gradients of a bucket; 0: one bucket.", "40000000"},
       {"overlap.bucket_size", "size", kPolicy, "The same as a size, instead.", "\"25 MiB\""},
-      {"overlap.reduce_every_microbatch", "true, false", kPolicy, "Gradients are reduced in every microbatch (ZeRO-2, 3: always).", "true"},
+      {"overlap.reduce_every_microbatch", "true, false", kPolicy,
+       "Gradients are reduced in every microbatch (ZeRO-2, 3: always).", "true"},
       {"overlap.prefetch_units", "integer", kPolicy, "ZeRO-3: layers whose weights are gathered ahead.", "1"},
   };
 }
 
 std::vector<Field> kernel_fields() {
   return {
-      {"kernels.fused_attention", "true, false", kPolicy, "Flash attention; false: separate products and softmax over s x s scores.", "true"},
-      {"kernels.fused_softmax", "true, false", kPolicy, "Separate attention: scale, mask and softmax are one kernel.", "true"},
-      {"kernels.softmax_fp32_copy", "true, false", kPolicy, "Separate attention: the softmax output is kept in fp32, too.", "false"},
-      {"kernels.fused_elementwise", "true, false", kPolicy, "Bias + activation, and bias + dropout + add, are one kernel each.", "true"},
+      {"kernels.fused_attention", "true, false", kPolicy,
+       "Flash attention; false: separate products and softmax over s x s scores.", "true"},
+      {"kernels.fused_softmax", "true, false", kPolicy,
+       "Separate attention: scale, mask and softmax are one kernel.", "true"},
+      {"kernels.softmax_fp32_copy", "true, false", kPolicy,
+       "Separate attention: the softmax output is kept in fp32, too.", "false"},
+      {"kernels.fused_elementwise", "true, false", kPolicy,
+       "Bias + activation, and bias + dropout + add, are one kernel each.", "true"},
       {"kernels.fp32_logits", "true, false", kPolicy, "Logits are copied to fp32 for the loss.", "true"},
       {"kernels.fused_cross_entropy", "true, false", kPolicy, "The loss is one kernel.", "false"},
   };
@@ -104,13 +137,19 @@ std::vector<Field> kernel_fields() {
 
 std::vector<Field> other_fields() {
   return {
-      {"offload.optimizer", "`none`, `cpu`", "`none`", "Where optimizer states live and Adam runs.", "\"cpu\""},
+      {"offload.optimizer", "`none`, `cpu`", "`none`", "Where optimizer states live and Adam runs.",
+       "\"cpu\""},
       {"offload.pinned", "true, false", "true", "Whether the host memory is page-locked.", "true"},
-      {"compression.top_k", "number", "0", "Share of gradient elements that is sent; 0: all, uncompressed.", "0.01"},
-      {"network.fidelity", "`alpha-beta`", "`alpha-beta`", "Endpoints are shared, the fabric is not.", "\"alpha-beta\""},
-      {"network.algorithm", "`auto`, `ring`, `tree`, `nvls`, `nvls-tree`", "`auto`", "Of collectives; `auto`: as NCCL chooses.", "\"ring\""},
-      {"network.protocol", "`auto`, `ll`, `ll128`, `simple`", "`auto`", "Of collectives; `auto`: as NCCL chooses.", "\"simple\""},
-      {"measured.step_time", "duration", "none", "Somebody's measurement, printed beside the prediction.", "\"9.69 s\""},
+      {"compression.top_k", "number", "0", "Share of gradient elements that is sent; 0: all, uncompressed.",
+       "0.01"},
+      {"network.fidelity", "`alpha-beta`", "`alpha-beta`", "Endpoints are shared, the fabric is not.",
+       "\"alpha-beta\""},
+      {"network.algorithm", "`auto`, `ring`, `tree`, `nvls`, `nvls-tree`", "`auto`",
+       "Of collectives; `auto`: as NCCL chooses.", "\"ring\""},
+      {"network.protocol", "`auto`, `ll`, `ll128`, `simple`", "`auto`",
+       "Of collectives; `auto`: as NCCL chooses.", "\"simple\""},
+      {"measured.step_time", "duration", "none", "Somebody's measurement, printed beside the prediction.",
+       "\"9.69 s\""},
       {"measured.samples_per_s", "number", "none", "Measured sequences a second.", "211.4"},
       {"measured.tokens_per_s_per_gpu", "number", "none", "Measured.", "721.1"},
       {"measured.tflops_per_gpu", "number", "none", "Measured, in TFLOP/s.", "140"},
@@ -130,8 +169,8 @@ std::string section_of(std::string_view path) {
 const std::vector<Field>& fields() {
   static const std::vector<Field> all = [] {
     std::vector<Field> table;
-    for (const auto& part : {whole_fields(), parallel_fields(), batch_fields(), training_fields(), recipe_fields(),
-                             overlap_fields(), kernel_fields(), other_fields()})
+    for (const auto& part : {whole_fields(), parallel_fields(), batch_fields(), training_fields(),
+                             recipe_fields(), overlap_fields(), kernel_fields(), other_fields()})
       table.insert(table.end(), part.begin(), part.end());
     return table;
   }();
@@ -141,7 +180,8 @@ const std::vector<Field>& fields() {
 bool is_field_path(std::string_view path) {
   for (const std::string_view part : {"model.", "cluster."})
     if (path.starts_with(part) && path.size() > part.size()) return true;
-  return std::any_of(fields().begin(), fields().end(), [&](const Field& field) { return field.path == path; });
+  return std::any_of(fields().begin(), fields().end(),
+                     [&](const Field& field) { return field.path == path; });
 }
 
 std::string render_fields() {
@@ -149,10 +189,11 @@ std::string render_fields() {
   for (const Field& field : fields()) {
     if (section_of(field.path) != section) {
       section = section_of(field.path);
-      text += (text.empty() ? "### " : "\n### ") + section + "\n\n| field | type | default | meaning |\n|---|---|---|---|\n";
+      text += (text.empty() ? "### " : "\n### ") + section +
+              "\n\n| field | type | default | meaning |\n|---|---|---|---|\n";
     }
-    text += "| `" + std::string(field.path) + "` | " + std::string(field.type) + " | " + std::string(field.fallback) +
-            " | " + std::string(field.help) + " |\n";
+    text += "| `" + std::string(field.path) + "` | " + std::string(field.type) + " | " +
+            std::string(field.fallback) + " | " + std::string(field.help) + " |\n";
   }
   return text;
 }

@@ -1,3 +1,6 @@
+// Bases are merged from the outermost file inwards; a chain of canonical paths finds circles. A string keeps
+// the place where it stands, so a path is always looked for beside the file that wrote it, wherever it was
+// merged to. Cost: one reading of each file, and one copy of its JSON per level.
 #include "scenarios/inherit.h"
 
 #include <algorithm>
@@ -70,7 +73,8 @@ Json load(const Json& name, const std::string& what, const Chain& chain, Diagnos
   forward(syntax, diagnostics);
   if (!json.is_object()) {
     if (!syntax.has_errors())
-      diagnostics.error(json.place, fmt::format("{} must be an object, found {}", what, kind_name(json.kind)));
+      diagnostics.error(json.place,
+                        fmt::format("{} must be an object, found {}", what, kind_name(json.kind)));
     return {};
   }
   Chain longer = chain;
@@ -81,7 +85,8 @@ Json load(const Json& name, const std::string& what, const Chain& chain, Diagnos
 // An object laid on a path means: that file, refined.
 Json refine_paths(const Json& under, Json over) {
   for (JsonMember& member : over.members) {
-    if (!may_name_file(member.key) || !member.value.is_object() || member.value.find("base") != nullptr) continue;
+    if (!may_name_file(member.key) || !member.value.is_object() || member.value.find("base") != nullptr)
+      continue;
     const Json* path = under.find(member.key);
     if (path != nullptr && path->is_string()) add_member(member.value, "base", *path);
   }
@@ -110,8 +115,10 @@ Json inherit_from(const Json& json, const Chain& chain, Diagnostics& diagnostics
 
 void forward(const Diagnostics& from, Diagnostics& to) {
   for (const Diagnostic& found : from.all()) {
-    if (found.severity == Severity::error) to.error(found.place, found.message, found.hint);
-    else to.warning(found.place, found.message, found.hint);
+    if (found.severity == Severity::error)
+      to.error(found.place, found.message, found.hint);
+    else
+      to.warning(found.place, found.message, found.hint);
   }
 }
 

@@ -1,3 +1,4 @@
+// Objects on the way to the field are made where they are missing; nothing is resolved here.
 #include "scenarios/override.h"
 
 #include <fmt/format.h>
@@ -24,8 +25,8 @@ Json object_at(const Place& place) {
   return object;
 }
 
-// The member as an object to set something in: a path becomes an object based on it, anything else but an object is
-// replaced.
+// The member as an object to set something in: a path becomes an object based on it, anything else but an
+// object is replaced.
 Json& object_member(Json& parent, const std::string& key) {
   Json* member = parent.find(key);
   if (member == nullptr) {
@@ -51,8 +52,10 @@ Json apply_override(Json scenario, std::string_view dotted_path, const Json& val
     rest.remove_prefix(dot + 1);
   }
   if (rest.empty()) refuse(dotted_path);
-  if (Json* there = at->find(rest)) *there = value;
-  else add_member(*at, std::string(rest), value);
+  if (Json* there = at->find(rest))
+    *there = value;
+  else
+    add_member(*at, std::string(rest), value);
   return scenario;
 }
 

@@ -1,3 +1,5 @@
+// The rows of the policy table, one function each, and the few rules that turn them into numbers for a plan.
+// Sources: docs/reference/frameworks.md, value by value.
 #include "scenarios/policy.h"
 
 #include <algorithm>
@@ -11,7 +13,8 @@ namespace {
 
 Kernels all_fused() { return {}; }
 
-// Eager PyTorch modules: attention through scaled_dot_product_attention, everything else one kernel an operation.
+// Eager PyTorch modules: attention through scaled_dot_product_attention, everything else one kernel an
+// operation.
 Kernels eager() {
   Kernels kernels;
   kernels.fused_softmax = false;
@@ -35,7 +38,8 @@ Policy orrery_policy() {
 Policy megatron_policy() {
   Policy p;
   p.framework = Framework::megatron;
-  p.help = "Megatron-LM defaults: fp32 gradients, reduction after the backward, interleaved send/receive overlaps";
+  p.help =
+      "Megatron-LM defaults: fp32 gradients, reduction after the backward, interleaved send/receive overlaps";
   p.gradient_reduce = When::never;
   p.parameter_gather = When::never;
   p.pipeline = When::interleaved;
@@ -71,9 +75,12 @@ Policy ddp_policy() {
 
 int state_bytes(Optimizer optimizer) {
   switch (optimizer) {
-    case Optimizer::adam: return 8;
-    case Optimizer::sgd: return 0;
-    case Optimizer::sgd_momentum: return 4;
+    case Optimizer::adam:
+      return 8;
+    case Optimizer::sgd:
+      return 0;
+    case Optimizer::sgd_momentum:
+      return 4;
   }
   return 0;
 }
@@ -81,7 +88,8 @@ int state_bytes(Optimizer optimizer) {
 }  // namespace
 
 const std::vector<Policy>& policies() {
-  static const std::vector<Policy> table = {orrery_policy(), megatron_policy(), deepspeed_policy(), ddp_policy()};
+  static const std::vector<Policy> table = {orrery_policy(), megatron_policy(), deepspeed_policy(),
+                                            ddp_policy()};
   return table;
 }
 
@@ -94,16 +102,22 @@ const Policy& policy_of(Framework framework) {
 
 bool happens(When when, const PlanFacts& plan) {
   switch (when) {
-    case When::never: return false;
-    case When::always: return true;
-    case When::zero_3: return plan.zero == 3;
-    case When::zero_2_or_3: return plan.zero >= 2;
-    case When::interleaved: return plan.schedule == PipelineSchedule::interleaved;
+    case When::never:
+      return false;
+    case When::always:
+      return true;
+    case When::zero_3:
+      return plan.zero == 3;
+    case When::zero_2_or_3:
+      return plan.zero >= 2;
+    case When::interleaved:
+      return plan.schedule == PipelineSchedule::interleaved;
   }
   return false;
 }
 
-std::int64_t bucket_elements(const BucketRule& rule, const PlanFacts& plan, int gradient_bytes, bool overlapped) {
+std::int64_t bucket_elements(const BucketRule& rule, const PlanFacts& plan, int gradient_bytes,
+                             bool overlapped) {
   if (rule.only_overlapped && !overlapped) return 0;
   if (rule.bytes > 0) return rule.bytes / gradient_bytes;
   return std::max(rule.elements, rule.elements_per_dp * plan.dp);
@@ -128,7 +142,8 @@ Recipe recipe_of(const Policy& policy, hardware::Precision precision, Optimizer 
 std::string describe(const Recipe& r) {
   const int master = r.master_weights ? 4 : 0;
   return fmt::format("{} + {} + {} + {} = {} B/parameter", r.weight_bytes, r.gradient_bytes, master,
-                     r.optimizer_state_bytes, r.weight_bytes + r.gradient_bytes + master + r.optimizer_state_bytes);
+                     r.optimizer_state_bytes,
+                     r.weight_bytes + r.gradient_bytes + master + r.optimizer_state_bytes);
 }
 
 }  // namespace orrery::scenarios

@@ -1,6 +1,7 @@
-// What a training framework does when nobody tells it otherwise: bytes per parameter, bucket sizes, what overlaps,
-// which kernels are fused. One row of data per framework; nothing downstream knows a framework's name. Each value's
-// source is in docs/reference/frameworks.md. Every value can be overridden in the scenario.
+// What a training framework does when nobody tells it otherwise: bytes per parameter, bucket sizes, what
+// overlaps, which kernels are fused. One row of data per framework; nothing downstream knows a framework's
+// name. Each value's source is in docs/reference/frameworks.md. Every value can be overridden in the
+// scenario.
 #pragma once
 
 #include <cstdint>
@@ -49,10 +50,12 @@ struct PlanFacts {
 };
 
 bool happens(When when, const PlanFacts& plan);
-std::int64_t bucket_elements(const BucketRule& rule, const PlanFacts& plan, int gradient_bytes, bool overlapped);
+std::int64_t bucket_elements(const BucketRule& rule, const PlanFacts& plan, int gradient_bytes,
+                             bool overlapped);
 std::int64_t prefetch_units(const Policy& policy, const PlanFacts& plan);
 
-// Bytes per parameter of a framework at a precision with an optimizer: "megatron: 2 + 4 + 4 + 8 = 18 B/parameter".
+// Bytes per parameter of a framework at a precision with an optimizer: "megatron: 2 + 4 + 4 + 8 = 18
+// B/parameter".
 Recipe recipe_of(const Policy& policy, hardware::Precision precision, Optimizer optimizer);
 std::string describe(const Recipe& recipe);  // "2 + 4 + 4 + 8 = 18 B/parameter"
 

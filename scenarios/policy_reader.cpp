@@ -1,4 +1,5 @@
-// The parts of a scenario whose defaults come from the framework's policy (scenarios/policy.h), read over them.
+// The parts of a scenario whose defaults come from the framework's policy (scenarios/policy.h), read over
+// them.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -15,13 +16,15 @@ constexpr std::int64_t kBucketMax = 1'000'000'000'000;
 PlanFacts facts_of(const Draft& d) {
   const Scenario& s = d.scenario;
   PlanFacts plan{s.parallel.zero, s.parallel.dp, s.parallel.schedule, 0};
-  if (d.knows(kModelKnown)) plan.layer_elements = models::count(models::layer_parameters(s.model)) / s.parallel.tp;
+  if (d.knows(kModelKnown))
+    plan.layer_elements = models::count(models::layer_parameters(s.model)) / s.parallel.tp;
   return plan;
 }
 
 int one_of(ObjectReader& r, const char* key, int fallback, const std::vector<std::int64_t>& allowed) {
   const std::int64_t value = r.integer(key, {.fallback = fallback, .min = 0, .max = 64});
-  if (value == fallback || std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return static_cast<int>(value);
+  if (value == fallback || std::find(allowed.begin(), allowed.end(), value) != allowed.end())
+    return static_cast<int>(value);
   r.diagnostics().error(r.place(key), fmt::format("{}={} is not supported here", key, value),
                         fmt::format("use {}", alternatives(allowed)));
   return fallback;
@@ -34,27 +37,30 @@ void read_recipe(Draft& d, ObjectReader& r) {
   const bool half = is_half(t.precision);
   const bool adam = t.optimizer == Optimizer::adam;
   Recipe& recipe = d.scenario.recipe = usual;
-  recipe.gradient_bytes =
-      one_of(r, "gradient_bytes", usual.gradient_bytes, half ? std::vector<std::int64_t>{2, 4} : std::vector<std::int64_t>{4});
+  recipe.gradient_bytes = one_of(r, "gradient_bytes", usual.gradient_bytes,
+                                 half ? std::vector<std::int64_t>{2, 4} : std::vector<std::int64_t>{4});
   recipe.master_weights = r.boolean("master_weights", usual.master_weights);
-  recipe.optimizer_state_bytes = one_of(r, "optimizer_state_bytes", usual.optimizer_state_bytes,
-                                        adam ? std::vector<std::int64_t>{4, 8}
-                                             : std::vector<std::int64_t>{usual.optimizer_state_bytes});
+  recipe.optimizer_state_bytes =
+      one_of(r, "optimizer_state_bytes", usual.optimizer_state_bytes,
+             adam ? std::vector<std::int64_t>{4, 8} : std::vector<std::int64_t>{usual.optimizer_state_bytes});
   if (recipe.master_weights && !half)
-    r.diagnostics().error(r.place("master_weights"),
-                          fmt::format("with {} the weights are fp32 themselves: there is no master copy", word(t.precision)),
-                          "leave it out, or train in fp16 or bf16");
+    r.diagnostics().error(
+        r.place("master_weights"),
+        fmt::format("with {} the weights are fp32 themselves: there is no master copy", word(t.precision)),
+        "leave it out, or train in fp16 or bf16");
   if (describe(recipe) != describe(usual))
-    recipe.name = fmt::format("{} {}, changed here: {}", word(policy.framework), word(t.precision), describe(recipe));
+    recipe.name =
+        fmt::format("{} {}, changed here: {}", word(policy.framework), word(t.precision), describe(recipe));
 }
 
 void read_bucket(Draft& d, ObjectReader& r, const PlanFacts& plan) {
   Overlap& o = d.scenario.overlap;
   const int gradient_bytes = d.scenario.recipe.gradient_bytes;
   const BucketRule& rule = policy_of(d.scenario.framework).bucket;
-  o.bucket_elements = r.integer("bucket_elements", {.fallback = bucket_elements(rule, plan, gradient_bytes, o.gradient_reduce),
-                                                    .min = 0,
-                                                    .max = kBucketMax});
+  o.bucket_elements = r.integer("bucket_elements",
+                                {.fallback = bucket_elements(rule, plan, gradient_bytes, o.gradient_reduce),
+                                 .min = 0,
+                                 .max = kBucketMax});
   if (!r.has("bucket_size")) return;
   const Bytes size = r.bytes("bucket_size", Bytes(gradient_bytes));
   if (r.has("bucket_elements"))
@@ -74,8 +80,10 @@ void read_overlap(Draft& d, ObjectReader& r) {
   o.parameter_gather = r.boolean("parameter_gather", happens(policy.parameter_gather, plan));
   o.pipeline = r.boolean("pipeline", happens(policy.pipeline, plan));
   o.tensor_backward = r.boolean("tensor_backward", happens(policy.tensor_backward, plan));
-  o.reduce_every_microbatch = r.boolean("reduce_every_microbatch", happens(policy.reduce_every_microbatch, plan));
-  o.prefetch_units = r.integer("prefetch_units", {.fallback = prefetch_units(policy, plan), .min = 0, .max = 1'000'000});
+  o.reduce_every_microbatch =
+      r.boolean("reduce_every_microbatch", happens(policy.reduce_every_microbatch, plan));
+  o.prefetch_units =
+      r.integer("prefetch_units", {.fallback = prefetch_units(policy, plan), .min = 0, .max = 1'000'000});
   read_bucket(d, r, plan);
 }
 

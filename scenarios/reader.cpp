@@ -1,3 +1,4 @@
+// One function per section of the file. Numbers are bounded here, so that what follows can multiply them.
 #include "scenarios/reader.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace orrery::scenarios {
 namespace {
 
 // Bounds that keep every product downstream far from overflow; legality bounds the products themselves.
-constexpr std::int64_t kWaysMax = 1'000'000;           // tp, pp, dp, vpp
+constexpr std::int64_t kWaysMax = 1'000'000;  // tp, pp, dp, vpp
 constexpr std::int64_t kGlobalBatchMax = 1'000'000'000;
 constexpr std::int64_t kMicroBatchMax = 1'000'000;
 constexpr std::int64_t kMicrobatchesMax = 16'777'216;
@@ -41,8 +42,9 @@ void read_layers_per_stage(Draft& d, ObjectReader& r) {
   const Json* value = r.child("layers_per_stage");
   if (value == nullptr) return;
   if (value->is_string()) {
-    d.split = r.choice<LayerSplit>("layers_per_stage", LayerSplit::even,
-                                   {{"even", LayerSplit::even}, {"even_with_embedding", LayerSplit::even_with_embedding}});
+    d.split = r.choice<LayerSplit>(
+        "layers_per_stage", LayerSplit::even,
+        {{"even", LayerSplit::even}, {"even_with_embedding", LayerSplit::even_with_embedding}});
     return;
   }
   if (!value->is_array()) {
@@ -65,8 +67,10 @@ void read_layers_per_stage(Draft& d, ObjectReader& r) {
 std::vector<std::string> split_words(const std::string& text) {
   std::vector<std::string> words(1);
   for (const char c : text) {
-    if (c == '-') words.emplace_back();
-    else words.back() += c;
+    if (c == '-')
+      words.emplace_back();
+    else
+      words.back() += c;
   }
   return words;
 }
@@ -79,13 +83,17 @@ void read_order(Draft& d, ObjectReader& r) {
   bool good = true;
   for (const std::string& word : split_words(text)) {
     const bool placed = word == "tp" || word == "dp" || word == "pp";
-    good = good && (placed || word == "cp" || word == "ep") && std::find(seen.begin(), seen.end(), word) == seen.end();
+    good = good && (placed || word == "cp" || word == "ep") &&
+           std::find(seen.begin(), seen.end(), word) == seen.end();
     seen.push_back(word);
     if (placed) order.push_back(word);
   }
-  if (good && order.size() == 3) d.order = order;
-  else r.diagnostics().error(r.place("order"), "order must name each of tp, dp and pp once, fastest-varying first",
-                             "such as \"tp-dp-pp\" (the default) or \"tp-pp-dp\"");
+  if (good && order.size() == 3)
+    d.order = order;
+  else
+    r.diagnostics().error(r.place("order"),
+                          "order must name each of tp, dp and pp once, fastest-varying first",
+                          "such as \"tp-dp-pp\" (the default) or \"tp-pp-dp\"");
 }
 
 void read_parallel(Draft& d, ObjectReader& r) {
@@ -106,7 +114,8 @@ void read_parallel(Draft& d, ObjectReader& r) {
   refuse_unless_one(r, "etp", "expert tensor parallelism");
 }
 
-// "accumulation" and "microbatches" are two names of one number: microbatches of a data-parallel rank and step.
+// "accumulation" and "microbatches" are two names of one number: microbatches of a data-parallel rank and
+// step.
 void read_batches(Draft& d, ObjectReader& r) {
   d.global_batch = number_or_auto(r, "global_batch", kGlobalBatchMax);
   d.micro_batch = number_or_auto(r, "micro_batch", kMicroBatchMax);
@@ -114,8 +123,8 @@ void read_batches(Draft& d, ObjectReader& r) {
   const std::optional<std::int64_t> same = number_or_auto(r, "microbatches", kMicrobatchesMax);
   if (same && d.accumulation && *same != *d.accumulation)
     r.diagnostics().error(r.place("microbatches"),
-                          fmt::format("microbatches={} contradicts accumulation={}: they are one number", *same,
-                                      *d.accumulation),
+                          fmt::format("microbatches={} contradicts accumulation={}: they are one number",
+                                      *same, *d.accumulation),
                           "leave one of them out");
   if (same && !d.accumulation) d.accumulation = same;
 }
@@ -127,16 +136,20 @@ void read_precision(Draft& d, ObjectReader& r) {
     r.diagnostics().error(value->place, "a run has one precision: fp16 and bf16 exclude each other", one);
   else if (value != nullptr && value->is_string() && value->string == "fp8")
     r.diagnostics().error(value->place, "fp8 is not supported yet", one);
-  else d.scenario.training.precision = r.choice<hardware::Precision>("precision", hardware::Precision::bf16, precision_words());
+  else
+    d.scenario.training.precision =
+        r.choice<hardware::Precision>("precision", hardware::Precision::bf16, precision_words());
   for (const char* flag : {"fp16", "bf16"})
     if (r.has(flag))
-      r.diagnostics().error(r.place(flag), fmt::format("\"{}\" is no field: the precision is one choice", flag),
+      r.diagnostics().error(r.place(flag),
+                            fmt::format("\"{}\" is no field: the precision is one choice", flag),
                             fmt::format("write \"precision\": \"{}\"", flag));
 }
 
 void read_optimizer_numbers(Training& t, ObjectReader& r) {
   t.optimizer = r.choice<Optimizer>("optimizer", Optimizer::adam, optimizer_words());
-  t.clip_gradient_norm = r.number("clip_gradient_norm", {.fallback = t.clip_gradient_norm, .min = 0.0, .max = 1e30});
+  t.clip_gradient_norm =
+      r.number("clip_gradient_norm", {.fallback = t.clip_gradient_norm, .min = 0.0, .max = 1e30});
   t.learning_rate = r.number("learning_rate", {.fallback = t.learning_rate, .min = 0.0, .max = 1e6});
   t.weight_decay = r.number("weight_decay", {.fallback = t.weight_decay, .min = 0.0, .max = 1e6});
   t.beta1 = r.number("beta1", {.fallback = t.beta1, .min = 0.0, .max = 1.0});
@@ -169,24 +182,28 @@ std::optional<double> number_if_there(ObjectReader& r, const char* key, double m
 void read_measured(Draft& d, ObjectReader& r) {
   Measured m;
   if (r.has("step_time")) m.step_time_s = r.duration("step_time", Duration{}).seconds();
-  if (r.has("peak_memory")) m.peak_memory_bytes = static_cast<double>(r.bytes("peak_memory", Bytes{}).count());
+  if (r.has("peak_memory"))
+    m.peak_memory_bytes = static_cast<double>(r.bytes("peak_memory", Bytes{}).count());
   m.samples_per_s = number_if_there(r, "samples_per_s", 1e15);
   m.tokens_per_s_per_gpu = number_if_there(r, "tokens_per_s_per_gpu", 1e15);
   m.tflops_per_gpu = number_if_there(r, "tflops_per_gpu", 1e9);
   m.comm_fraction = number_if_there(r, "comm_fraction", 1.0);
   m.source = r.text("source", "");
-  if (!m.step_time_s && !m.peak_memory_bytes && !m.samples_per_s && !m.tokens_per_s_per_gpu && !m.tflops_per_gpu &&
-      !m.comm_fraction)
-    r.diagnostics().error(r.place(), "measured holds no measurement",
-                          "state step_time, samples_per_s, tokens_per_s_per_gpu, tflops_per_gpu, peak_memory or "
-                          "comm_fraction, or leave it out");
+  if (!m.step_time_s && !m.peak_memory_bytes && !m.samples_per_s && !m.tokens_per_s_per_gpu &&
+      !m.tflops_per_gpu && !m.comm_fraction)
+    r.diagnostics().error(
+        r.place(), "measured holds no measurement",
+        "state step_time, samples_per_s, tokens_per_s_per_gpu, tflops_per_gpu, peak_memory or "
+        "comm_fraction, or leave it out");
   d.scenario.measured = m;
 }
 
 // Parts of the design that this version cannot simulate: silence would be a wrong answer.
 void refuse_later_parts(ObjectReader& root) {
   for (const char* key : {"data", "checkpoint", "failures", "price"})
-    if (root.has(key)) root.diagnostics().error(root.place(key), fmt::format("\"{}\" is not supported yet", key), "leave it out");
+    if (root.has(key))
+      root.diagnostics().error(root.place(key), fmt::format("\"{}\" is not supported yet", key),
+                               "leave it out");
 }
 
 Framework read_framework(ObjectReader& root) {
@@ -254,10 +271,14 @@ Draft read_draft(Json merged, Diagnostics& diagnostics) {
   d.scenario.framework = read_framework(root);
   read_model(d, root, diagnostics);
   read_cluster(d, root, diagnostics);
-  if (read_section(d.json, "parallel", diagnostics, [&](ObjectReader& r) { read_parallel(d, r); })) d.known |= kParallelKnown;
-  if (read_section(d.json, "training", diagnostics, [&](ObjectReader& r) { read_training(d, r); })) d.known |= kTrainingKnown;
-  if (root.has("measured")) read_section(d.json, "measured", diagnostics, [&](ObjectReader& r) { read_measured(d, r); });
-  for (const char* key : {"parallel", "training", "recipe", "overlap", "kernels", "offload", "compression", "network"})
+  if (read_section(d.json, "parallel", diagnostics, [&](ObjectReader& r) { read_parallel(d, r); }))
+    d.known |= kParallelKnown;
+  if (read_section(d.json, "training", diagnostics, [&](ObjectReader& r) { read_training(d, r); }))
+    d.known |= kTrainingKnown;
+  if (root.has("measured"))
+    read_section(d.json, "measured", diagnostics, [&](ObjectReader& r) { read_measured(d, r); });
+  for (const char* key :
+       {"parallel", "training", "recipe", "overlap", "kernels", "offload", "compression", "network"})
     root.has(key);
   refuse_later_parts(root);
   root.finish();

@@ -10,11 +10,16 @@ namespace {
 
 std::string text(When when) {
   switch (when) {
-    case When::never: return "no";
-    case When::always: return "yes";
-    case When::zero_3: return "with ZeRO-3";
-    case When::zero_2_or_3: return "with ZeRO-2 or 3";
-    case When::interleaved: return "in the interleaved schedule";
+    case When::never:
+      return "no";
+    case When::always:
+      return "yes";
+    case When::zero_3:
+      return "with ZeRO-3";
+    case When::zero_2_or_3:
+      return "with ZeRO-2 or 3";
+    case When::interleaved:
+      return "in the interleaved schedule";
   }
   return "?";
 }
@@ -24,7 +29,8 @@ std::string text(bool value) { return value ? "yes" : "no"; }
 std::string text(const BucketRule& rule) {
   std::string size = rule.bytes > 0 ? fmt::format("{} MiB", rule.bytes >> 20)
                      : rule.elements_per_dp > 0
-                         ? fmt::format("max({}M, {}M x dp) elements", rule.elements / 1'000'000, rule.elements_per_dp / 1'000'000)
+                         ? fmt::format("max({}M, {}M x dp) elements", rule.elements / 1'000'000,
+                                       rule.elements_per_dp / 1'000'000)
                          : fmt::format("{}M elements", rule.elements / 1'000'000);
   return rule.only_overlapped ? size + "; one bucket where nothing overlaps" : size;
 }
@@ -47,23 +53,29 @@ std::string render_policies() {
   const auto recipe = [](hardware::Precision precision) {
     return [precision](const Policy& p) { return describe(recipe_of(p, precision, Optimizer::adam)); };
   };
-  std::string table = row("", [](const Policy& p) { return "`" + word(p.framework) + "`"; }) + "|---|---|---|---|---|\n";
+  std::string table =
+      row("", [](const Policy& p) { return "`" + word(p.framework) + "`"; }) + "|---|---|---|---|---|\n";
   table += row("fp16, bf16 with Adam", recipe(hardware::Precision::bf16));
   table += row("fp32, tf32 with Adam", recipe(hardware::Precision::fp32));
   table += row("`overlap.gradient_reduce`", [](const Policy& p) { return text(p.gradient_reduce); });
   table += row("`overlap.parameter_gather`", [](const Policy& p) { return text(p.parameter_gather); });
   table += row("`overlap.pipeline`", [](const Policy& p) { return text(p.pipeline); });
   table += row("`overlap.tensor_backward`", [](const Policy& p) { return text(p.tensor_backward); });
-  table += row("`overlap.reduce_every_microbatch`", [](const Policy& p) { return text(p.reduce_every_microbatch); });
+  table += row("`overlap.reduce_every_microbatch`",
+               [](const Policy& p) { return text(p.reduce_every_microbatch); });
   table += row("`overlap.bucket_elements`", [](const Policy& p) { return text(p.bucket); });
   table += row("`overlap.prefetch_units`", prefetch);
   table += row("`kernels.fused_attention`", [](const Policy& p) { return text(p.kernels.fused_attention); });
   table += row("`kernels.fused_softmax`", [](const Policy& p) { return text(p.kernels.fused_softmax); });
-  table += row("`kernels.softmax_fp32_copy`", [](const Policy& p) { return text(p.kernels.softmax_fp32_copy); });
-  table += row("`kernels.fused_elementwise`", [](const Policy& p) { return text(p.kernels.fused_elementwise); });
+  table +=
+      row("`kernels.softmax_fp32_copy`", [](const Policy& p) { return text(p.kernels.softmax_fp32_copy); });
+  table +=
+      row("`kernels.fused_elementwise`", [](const Policy& p) { return text(p.kernels.fused_elementwise); });
   table += row("`kernels.fp32_logits`", [](const Policy& p) { return text(p.kernels.fp32_logits); });
-  table += row("`kernels.fused_cross_entropy`", [](const Policy& p) { return text(p.kernels.fused_cross_entropy); });
-  table += row("`training.vocab_divisible_by`", [](const Policy& p) { return std::to_string(p.vocab_divisible_by); });
+  table += row("`kernels.fused_cross_entropy`",
+               [](const Policy& p) { return text(p.kernels.fused_cross_entropy); });
+  table += row("`training.vocab_divisible_by`",
+               [](const Policy& p) { return std::to_string(p.vocab_divisible_by); });
   return table;
 }
 

@@ -1,5 +1,5 @@
-// The way of a scenario: bases merged, read, solved, policy filled in, checked. Every step goes as far as it can, so
-// that one reading shows all errors.
+// The way of a scenario: bases merged, read, solved, policy filled in, checked. Every step goes as far as it
+// can, so that one reading shows all errors.
 #include <utility>
 
 #include "base/json.h"

@@ -1,3 +1,4 @@
+// Each rule reports into diagnostics of its own, which tells whether it holds.
 #include "scenarios/rules.h"
 
 #include "scenarios/inherit.h"

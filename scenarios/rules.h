@@ -1,6 +1,7 @@
-// A rule reads a Draft, reports what is wrong with its true reason and the nearest legal values, and may set what it
-// solved. Rules stand in tables, in order; one runs only when all it `needs` is known, and what it `gives` is known
-// when it found nothing wrong. So one mistake gives one message, and independent mistakes all appear at once.
+// A rule reads a Draft, reports what is wrong with its true reason and the nearest legal values, and may set
+// what it solved. Rules stand in tables, in order; one runs only when all it `needs` is known, and what it
+// `gives` is known when it found nothing wrong. So one mistake gives one message, and independent mistakes
+// all appear at once.
 #pragma once
 
 #include <cstdint>

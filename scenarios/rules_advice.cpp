@@ -11,9 +11,10 @@ void tensor_leaves_node(Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = d.scenario.parallel;
   const int gpus = d.scenario.cluster.node.gpus;
   if (d.scenario.cluster.graph || p.tp * p.tp_stride <= gpus) return;
-  diagnostics.warning(d.at("parallel.tp"),
-                      fmt::format("tp={} spans nodes of {} GPUs: every layer waits for the network four times", p.tp, gpus),
-                      "keep tp within a node, and put tp first in the order");
+  diagnostics.warning(
+      d.at("parallel.tp"),
+      fmt::format("tp={} spans nodes of {} GPUs: every layer waits for the network four times", p.tp, gpus),
+      "keep tp within a node, and put tp first in the order");
 }
 
 void zero_shards_nothing(Draft& d, Diagnostics& diagnostics) {
@@ -29,27 +30,30 @@ void pipeline_bubble(Draft& d, Diagnostics& diagnostics) {
   if (p.pp == 1 || m >= p.pp) return;
   const double rounds = static_cast<double>(m) * static_cast<double>(p.vpp);
   const double bubble = static_cast<double>(p.pp - 1) / (rounds + static_cast<double>(p.pp - 1));
-  diagnostics.warning(d.at("training.global_batch"),
-                      fmt::format("{} microbatches do not fill pp={} stages: at least {:.0f} % of the step is bubble", m,
-                                  p.pp, 100.0 * bubble),
-                      fmt::format("{} microbatches or more (a larger global_batch, or a smaller micro_batch)", p.pp));
+  diagnostics.warning(
+      d.at("training.global_batch"),
+      fmt::format("{} microbatches do not fill pp={} stages: at least {:.0f} % of the step is bubble", m,
+                  p.pp, 100.0 * bubble),
+      fmt::format("{} microbatches or more (a larger global_batch, or a smaller micro_batch)", p.pp));
 }
 
 void selective_saves_nothing(Draft& d, Diagnostics& diagnostics) {
   if (d.scenario.training.recompute != Recompute::selective || !d.scenario.kernels.fused_attention) return;
-  diagnostics.warning(d.at("training.recompute"),
-                      "selective recomputation saves almost nothing: the fused attention kernel never keeps the s x s "
-                      "scores",
-                      "use \"none\" or \"full\", or set kernels.fused_attention to false");
+  diagnostics.warning(
+      d.at("training.recompute"),
+      "selective recomputation saves almost nothing: the fused attention kernel never keeps the s x s "
+      "scores",
+      "use \"none\" or \"full\", or set kernels.fused_attention to false");
 }
 
 void zero_traffic_in_pipeline(Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = d.scenario.parallel;
   if (p.zero < 2 || p.pp == 1 || p.dp == 1 || d.scenario.framework == Framework::deepspeed) return;
-  diagnostics.warning(d.at("parallel.zero"),
-                      fmt::format("ZeRO-{} in a pipeline moves its gradients{} {} times a step, once a microbatch", p.zero,
-                                  p.zero == 3 ? " and weights" : "", d.scenario.training.microbatches),
-                      "zero 1 moves them once");
+  diagnostics.warning(
+      d.at("parallel.zero"),
+      fmt::format("ZeRO-{} in a pipeline moves its gradients{} {} times a step, once a microbatch", p.zero,
+                  p.zero == 3 ? " and weights" : "", d.scenario.training.microbatches),
+      "zero 1 moves them once");
 }
 
 void schedule_of_framework(Draft& d, Diagnostics& diagnostics) {
@@ -58,18 +62,20 @@ void schedule_of_framework(Draft& d, Diagnostics& diagnostics) {
   const bool foreign = (f == Framework::megatron && p.schedule == PipelineSchedule::gpipe) ||
                        (f == Framework::deepspeed && p.schedule != PipelineSchedule::one_f_one_b);
   if (p.pp == 1 || !foreign) return;
-  diagnostics.warning(d.at("parallel.schedule"),
-                      fmt::format("{} has no {} schedule: simulated with its other policies", word(f), word(p.schedule)),
-                      f == Framework::megatron ? "\"1f1b\" or \"interleaved\"" : "\"1f1b\"");
+  diagnostics.warning(
+      d.at("parallel.schedule"),
+      fmt::format("{} has no {} schedule: simulated with its other policies", word(f), word(p.schedule)),
+      f == Framework::megatron ? "\"1f1b\" or \"interleaved\"" : "\"1f1b\"");
 }
 
 void sharding_of_megatron(Draft& d, Diagnostics& diagnostics) {
   if (d.scenario.framework != Framework::megatron || d.scenario.parallel.zero < 2) return;
-  diagnostics.warning(d.at("parallel.zero"),
-                      fmt::format("Megatron-LM's distributed optimizer is ZeRO-1; zero={} is simulated with its other "
-                                  "policies",
-                                  d.scenario.parallel.zero),
-                      "zero 1");
+  diagnostics.warning(
+      d.at("parallel.zero"),
+      fmt::format("Megatron-LM's distributed optimizer is ZeRO-1; zero={} is simulated with its other "
+                  "policies",
+                  d.scenario.parallel.zero),
+      "zero 1");
 }
 
 // Settings that stand in the file although this plan gives them nothing to do.
@@ -77,7 +83,8 @@ void settings_without_effect(Draft& d, Diagnostics& diagnostics) {
   const Scenario& s = d.scenario;
   const Parallel& p = s.parallel;
   const auto idle = [&](const char* path, bool without_effect, std::string why) {
-    if (without_effect && d.written(path)) diagnostics.warning(d.at(path), fmt::format("{} has no effect: {}", path, why));
+    if (without_effect && d.written(path))
+      diagnostics.warning(d.at(path), fmt::format("{} has no effect: {}", path, why));
   };
   const std::string zero = fmt::format("zero is {}", p.zero);
   idle("overlap.gradient_reduce", p.dp == 1, "dp is 1");
@@ -100,14 +107,17 @@ const std::vector<Rule>& advice_rules() {
   static const std::vector<Rule> rules = {
       {"tp in node", "tp stays within a node", kWorldKnown, 0, tensor_leaves_node},
       {"zero needs dp", "ZeRO with dp 1 shards nothing", kWorldKnown, 0, zero_shards_nothing},
-      {"bubble", "fewer microbatches than stages leave a bubble", kBatchKnown | kStagesKnown, 0, pipeline_bubble},
-      {"selective", "selective recomputation with fused attention saves almost nothing", kPolicyKnown | kTrainingKnown, 0,
-       selective_saves_nothing},
+      {"bubble", "fewer microbatches than stages leave a bubble", kBatchKnown | kStagesKnown, 0,
+       pipeline_bubble},
+      {"selective", "selective recomputation with fused attention saves almost nothing",
+       kPolicyKnown | kTrainingKnown, 0, selective_saves_nothing},
       {"zero in pipeline", "ZeRO-2 and 3 in a pipeline move their traffic every microbatch", kBatchKnown, 0,
        zero_traffic_in_pipeline},
       {"schedule", "the framework has this pipeline schedule", kStagesKnown, 0, schedule_of_framework},
-      {"megatron sharding", "Megatron's distributed optimizer is ZeRO-1", kParallelKnown, 0, sharding_of_megatron},
-      {"idle settings", "what is set has something to do", kWorldKnown | kPolicyKnown, 0, settings_without_effect},
+      {"megatron sharding", "Megatron's distributed optimizer is ZeRO-1", kParallelKnown, 0,
+       sharding_of_megatron},
+      {"idle settings", "what is set has something to do", kWorldKnown | kPolicyKnown, 0,
+       settings_without_effect},
   };
   return rules;
 }

@@ -12,11 +12,12 @@ namespace {
 void zero_with_pipeline(Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = d.scenario.parallel;
   if (d.scenario.framework != Framework::deepspeed || p.zero < 2 || p.pp == 1) return;
-  diagnostics.error(d.at("parallel.zero"),
-                    fmt::format("DeepSpeed refuses ZeRO-{} with pipeline parallelism (pp={}): its pipeline accumulates "
-                                "whole gradients over the microbatches, ZeRO-2 and 3 keep only a shard of them",
-                                p.zero, p.pp),
-                    "use zero 0 or 1, or pp 1");
+  diagnostics.error(
+      d.at("parallel.zero"),
+      fmt::format("DeepSpeed refuses ZeRO-{} with pipeline parallelism (pp={}): its pipeline accumulates "
+                  "whole gradients over the microbatches, ZeRO-2 and 3 keep only a shard of them",
+                  p.zero, p.pp),
+      "use zero 0 or 1, or pp 1");
 }
 
 void ddp_is_data_parallel(Draft& d, Diagnostics& diagnostics) {
@@ -24,9 +25,11 @@ void ddp_is_data_parallel(Draft& d, Diagnostics& diagnostics) {
   if (d.scenario.framework != Framework::ddp) return;
   const char* instead = "set it to 1, or use framework \"megatron\" or \"orrery\"";
   if (p.tp > 1)
-    diagnostics.error(d.at("parallel.tp"), fmt::format("framework ddp is data parallel only, but tp={}", p.tp), instead);
+    diagnostics.error(d.at("parallel.tp"),
+                      fmt::format("framework ddp is data parallel only, but tp={}", p.tp), instead);
   if (p.pp > 1)
-    diagnostics.error(d.at("parallel.pp"), fmt::format("framework ddp is data parallel only, but pp={}", p.pp), instead);
+    diagnostics.error(d.at("parallel.pp"),
+                      fmt::format("framework ddp is data parallel only, but pp={}", p.pp), instead);
   if (p.zero >= 2)
     diagnostics.error(d.at("parallel.zero"),
                       fmt::format("framework ddp keeps whole gradients on every rank, but zero={}", p.zero),
@@ -36,25 +39,30 @@ void ddp_is_data_parallel(Draft& d, Diagnostics& diagnostics) {
 void interleaving_in_megatron(Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = d.scenario.parallel;
   const std::int64_t m = d.scenario.training.microbatches;
-  if (d.scenario.framework != Framework::megatron || p.schedule != PipelineSchedule::interleaved || m % p.pp == 0) return;
+  if (d.scenario.framework != Framework::megatron || p.schedule != PipelineSchedule::interleaved ||
+      m % p.pp == 0)
+    return;
   const std::int64_t each = d.scenario.training.micro_batch * p.dp;
   std::vector<std::int64_t> batches;
   for (const std::int64_t legal : nearest_multiples(m, p.pp)) batches.push_back(legal * each);
-  diagnostics.error(d.at("training.global_batch"),
-                    fmt::format("Megatron's interleaved schedule needs microbatches in multiples of pp={}, but there are {}",
-                                p.pp, m),
-                    fmt::format("use global_batch {} ({} microbatches), or the 1f1b schedule", alternatives(batches),
-                                alternatives(nearest_multiples(m, p.pp))));
+  diagnostics.error(
+      d.at("training.global_batch"),
+      fmt::format(
+          "Megatron's interleaved schedule needs microbatches in multiples of pp={}, but there are {}", p.pp,
+          m),
+      fmt::format("use global_batch {} ({} microbatches), or the 1f1b schedule", alternatives(batches),
+                  alternatives(nearest_multiples(m, p.pp))));
 }
 
 void zero_shards_gradients(Draft& d, Diagnostics& diagnostics) {
   if (d.scenario.parallel.zero < 2 || d.scenario.parallel.dp == 1 || d.scenario.training.microbatches == 1 ||
       d.scenario.overlap.reduce_every_microbatch)
     return;
-  diagnostics.error(d.at("overlap.reduce_every_microbatch"),
-                    fmt::format("ZeRO-{} keeps only a shard of the gradients, so every microbatch must reduce its own",
-                                d.scenario.parallel.zero),
-                    "leave it out or true, or use zero 0 or 1");
+  diagnostics.error(
+      d.at("overlap.reduce_every_microbatch"),
+      fmt::format("ZeRO-{} keeps only a shard of the gradients, so every microbatch must reduce its own",
+                  d.scenario.parallel.zero),
+      "leave it out or true, or use zero 0 or 1");
 }
 
 void precision_in_hardware(Draft& d, Diagnostics& diagnostics) {
@@ -71,31 +79,35 @@ void precision_in_hardware(Draft& d, Diagnostics& diagnostics) {
 void algorithm_in_hardware(Draft& d, Diagnostics& diagnostics) {
   const Algorithm a = d.scenario.network.algorithm;
   if ((a != Algorithm::nvls && a != Algorithm::nvls_tree) || d.scenario.cluster.node.nvls) return;
-  diagnostics.error(d.at("network.algorithm"),
-                    fmt::format("algorithm {} reduces inside the NVSwitch (NVLink SHARP), which this cluster's nodes lack",
-                                word(a)),
-                    "use \"auto\", \"ring\" or \"tree\"");
+  diagnostics.error(
+      d.at("network.algorithm"),
+      fmt::format("algorithm {} reduces inside the NVSwitch (NVLink SHARP), which this cluster's nodes lack",
+                  word(a)),
+      "use \"auto\", \"ring\" or \"tree\"");
 }
 
 void recompute_every_needs_full(Draft& d, Diagnostics& diagnostics) {
   const Training& t = d.scenario.training;
   if (t.recompute_every == 1 || t.recompute == Recompute::full) return;
-  diagnostics.error(d.at("training.recompute_every"),
-                    fmt::format("recompute_every={} says how full recomputation is spaced, but recompute is {}",
-                                t.recompute_every, word(t.recompute)),
-                    "set recompute to \"full\", or recompute_every to 1");
+  diagnostics.error(
+      d.at("training.recompute_every"),
+      fmt::format("recompute_every={} says how full recomputation is spaced, but recompute is {}",
+                  t.recompute_every, word(t.recompute)),
+      "set recompute to \"full\", or recompute_every to 1");
 }
 
 void recompute_every_within_model(Draft& d, Diagnostics& diagnostics) {
   const std::int64_t every = d.scenario.training.recompute_every;
   if (every <= d.scenario.model.layers) return;
-  diagnostics.error(d.at("training.recompute_every"),
-                    fmt::format("recompute_every={} is more than the model's {} layers", every, d.scenario.model.layers),
-                    fmt::format("use at most {}", d.scenario.model.layers));
+  diagnostics.error(
+      d.at("training.recompute_every"),
+      fmt::format("recompute_every={} is more than the model's {} layers", every, d.scenario.model.layers),
+      fmt::format("use at most {}", d.scenario.model.layers));
 }
 
 void offload_optimizer_exists(Draft& d, Diagnostics& diagnostics) {
-  if (d.scenario.offload.optimizer == OffloadTarget::none || d.scenario.training.optimizer == Optimizer::adam) return;
+  if (d.scenario.offload.optimizer == OffloadTarget::none || d.scenario.training.optimizer == Optimizer::adam)
+    return;
   diagnostics.error(d.at("offload.optimizer"), "only Adam runs on the CPU when the optimizer is offloaded",
                     "use optimizer \"adamw\", or offload nothing");
 }
@@ -104,18 +116,23 @@ void offload_optimizer_exists(Draft& d, Diagnostics& diagnostics) {
 
 const std::vector<Rule>& framework_rules() {
   static const std::vector<Rule> rules = {
-      {"deepspeed pipeline", "DeepSpeed: ZeRO-2 and 3 exclude pipeline parallelism", kParallelKnown, 0, zero_with_pipeline},
+      {"deepspeed pipeline", "DeepSpeed: ZeRO-2 and 3 exclude pipeline parallelism", kParallelKnown, 0,
+       zero_with_pipeline},
       {"ddp", "DDP: neither tp nor pp nor ZeRO-2 or 3", kParallelKnown, 0, ddp_is_data_parallel},
-      {"megatron interleaving", "Megatron: interleaved microbatches are a multiple of pp", kBatchKnown | kStagesKnown, 0,
-       interleaving_in_megatron},
-      {"gradient shards", "ZeRO-2 and 3 reduce the gradients of every microbatch", kBatchKnown | kPolicyKnown, 0,
-       zero_shards_gradients},
-      {"precision", "the GPU has arithmetic of this precision", kClusterKnown | kTrainingKnown, 0, precision_in_hardware},
-      {"algorithm", "nvls needs NVLink SHARP in the nodes", kClusterKnown | kPolicyKnown, 0, algorithm_in_hardware},
-      {"recompute_every", "recompute_every belongs to full recomputation", kTrainingKnown, 0, recompute_every_needs_full},
-      {"recompute_every range", "recompute_every is at most the number of layers", kTrainingKnown | kModelKnown, 0,
-       recompute_every_within_model},
-      {"offload", "an offloaded optimizer is Adam", kTrainingKnown | kPolicyKnown, 0, offload_optimizer_exists},
+      {"megatron interleaving", "Megatron: interleaved microbatches are a multiple of pp",
+       kBatchKnown | kStagesKnown, 0, interleaving_in_megatron},
+      {"gradient shards", "ZeRO-2 and 3 reduce the gradients of every microbatch", kBatchKnown | kPolicyKnown,
+       0, zero_shards_gradients},
+      {"precision", "the GPU has arithmetic of this precision", kClusterKnown | kTrainingKnown, 0,
+       precision_in_hardware},
+      {"algorithm", "nvls needs NVLink SHARP in the nodes", kClusterKnown | kPolicyKnown, 0,
+       algorithm_in_hardware},
+      {"recompute_every", "recompute_every belongs to full recomputation", kTrainingKnown, 0,
+       recompute_every_needs_full},
+      {"recompute_every range", "recompute_every is at most the number of layers",
+       kTrainingKnown | kModelKnown, 0, recompute_every_within_model},
+      {"offload", "an offloaded optimizer is Adam", kTrainingKnown | kPolicyKnown, 0,
+       offload_optimizer_exists},
   };
   return rules;
 }

@@ -28,10 +28,13 @@ void check_cut(const Draft& d, std::string_view what, std::int64_t count, Diagno
                     fmt::format("use {}", alternatives(legal_tp(d))));
 }
 
-void heads_divide(Draft& d, Diagnostics& diagnostics) { check_cut(d, "heads", d.scenario.model.heads, diagnostics); }
+void heads_divide(Draft& d, Diagnostics& diagnostics) {
+  check_cut(d, "heads", d.scenario.model.heads, diagnostics);
+}
 
 void kv_heads_divide(Draft& d, Diagnostics& diagnostics) {
-  if (d.scenario.model.kv_heads != d.scenario.model.heads) check_cut(d, "kv_heads", d.scenario.model.kv_heads, diagnostics);
+  if (d.scenario.model.kv_heads != d.scenario.model.heads)
+    check_cut(d, "kv_heads", d.scenario.model.kv_heads, diagnostics);
 }
 
 void ffn_divides(Draft& d, Diagnostics& diagnostics) {
@@ -57,9 +60,10 @@ void sequence_fits_positions(Draft& d, Diagnostics& diagnostics) {
   const models::Architecture& m = d.scenario.model;
   const std::int64_t s = d.scenario.training.sequence_length;
   if (m.position != models::PositionKind::learned || s <= m.max_positions) return;
-  diagnostics.error(d.at("training.sequence_length"),
-                    fmt::format("sequence_length={} is beyond the {} learned positions of the model", s, m.max_positions),
-                    fmt::format("use at most {}, or override the model's max_positions", m.max_positions));
+  diagnostics.error(
+      d.at("training.sequence_length"),
+      fmt::format("sequence_length={} is beyond the {} learned positions of the model", s, m.max_positions),
+      fmt::format("use at most {}, or override the model's max_positions", m.max_positions));
 }
 
 }  // namespace
@@ -70,7 +74,8 @@ const std::vector<Rule>& shape_rules() {
       {"kv_heads", "tp divides the key/value heads", kModelKnown | kParallelKnown, 0, kv_heads_divide},
       {"ffn", "tp divides the MLP's hidden size", kModelKnown | kParallelKnown, 0, ffn_divides},
       {"sp", "sp needs tp > 1", kParallelKnown, 0, sp_needs_tp},
-      {"sequence", "with sp, tp divides the sequence length", kParallelKnown | kTrainingKnown, 0, sequence_divides},
+      {"sequence", "with sp, tp divides the sequence length", kParallelKnown | kTrainingKnown, 0,
+       sequence_divides},
       {"positions", "the sequence fits into a learned position table", kModelKnown | kTrainingKnown, 0,
        sequence_fits_positions},
   };

@@ -1,5 +1,5 @@
-// Is the plan computable? Sizes of tensors and of a step are bounded here once, so that the rooms below can multiply
-// in int64 and count picoseconds (the clock ends after 106 days) without a check at every place.
+// Is the plan computable? Sizes of tensors and of a step are bounded here once, so that the rooms below can
+// multiply in int64 and count picoseconds (the clock ends after 106 days) without a check at every place.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -14,21 +14,26 @@ constexpr double kActivationBytesMax = 1e15;
 // At full speed; real kernels run at a tenth of the peak or better, and the clock holds 9.2e6 s.
 constexpr double kStepSecondsMax = 2e5;
 
-// Tokens of a microbatch times everything a layer keeps for one token, and the s x s scores of separate attention.
+// Tokens of a microbatch times everything a layer keeps for one token, and the s x s scores of separate
+// attention.
 double activation_bytes(const Scenario& s) {
   const models::Architecture& m = s.model;
-  const double tokens = static_cast<double>(s.training.micro_batch) * static_cast<double>(s.training.sequence_length);
-  const double layer = 34.0 * static_cast<double>(m.hidden) + 8.0 * static_cast<double>(m.ffn_hidden) +
-                       8.0 * static_cast<double>(m.heads) *
-                           (static_cast<double>(m.head_dim) + static_cast<double>(s.training.sequence_length));
+  const double tokens =
+      static_cast<double>(s.training.micro_batch) * static_cast<double>(s.training.sequence_length);
+  const double layer =
+      34.0 * static_cast<double>(m.hidden) + 8.0 * static_cast<double>(m.ffn_hidden) +
+      8.0 * static_cast<double>(m.heads) *
+          (static_cast<double>(m.head_dim) + static_cast<double>(s.training.sequence_length));
   const double logits = 8.0 * static_cast<double>(m.vocab);
-  return tokens * (layer * static_cast<double>(m.layers) + logits) / static_cast<double>(s.parallel.tp * s.parallel.pp);
+  return tokens * (layer * static_cast<double>(m.layers) + logits) /
+         static_cast<double>(s.parallel.tp * s.parallel.pp);
 }
 
 // 6 FLOPs a parameter and token, the attention square, and recomputation.
 double step_flops(const Scenario& s) {
   const models::Architecture& m = s.model;
-  const double tokens = static_cast<double>(s.training.global_batch) * static_cast<double>(s.training.sequence_length);
+  const double tokens =
+      static_cast<double>(s.training.global_batch) * static_cast<double>(s.training.sequence_length);
   const double matrices = 8.0 * static_cast<double>(models::parameter_count(m));
   const double square = 16.0 * static_cast<double>(m.layers) * static_cast<double>(m.heads * m.head_dim) *
                         static_cast<double>(s.training.sequence_length);
@@ -38,15 +43,17 @@ double step_flops(const Scenario& s) {
 void activations_bounded(Draft& d, Diagnostics& diagnostics) {
   const double bytes = activation_bytes(d.scenario);
   if (bytes <= kActivationBytesMax) return;
-  diagnostics.error(d.at("training.micro_batch"),
-                    fmt::format("one microbatch of {} sequences of {} tokens has about {:.2g} TB of activations a rank",
-                                d.scenario.training.micro_batch, d.scenario.training.sequence_length, bytes * 1e-12),
-                    "lower micro_batch or sequence_length");
+  diagnostics.error(
+      d.at("training.micro_batch"),
+      fmt::format("one microbatch of {} sequences of {} tokens has about {:.2g} TB of activations a rank",
+                  d.scenario.training.micro_batch, d.scenario.training.sequence_length, bytes * 1e-12),
+      "lower micro_batch or sequence_length");
 }
 
 void step_bounded(Draft& d, Diagnostics& diagnostics) {
   const Scenario& s = d.scenario;
-  const double peak = s.cluster.gpu.peak(s.training.precision).value() * static_cast<double>(s.parallel.world());
+  const double peak =
+      s.cluster.gpu.peak(s.training.precision).value() * static_cast<double>(s.parallel.world());
   if (!(peak > 0.0)) return;  // the precision rule has reported it
   const double seconds = step_flops(s) / peak;
   if (seconds <= kStepSecondsMax) return;
@@ -60,8 +67,10 @@ void step_bounded(Draft& d, Diagnostics& diagnostics) {
 
 const std::vector<Rule>& size_rules() {
   static const std::vector<Rule> rules = {
-      {"activations", "the tensors of a microbatch can be counted", kModelKnown | kBatchKnown, 0, activations_bounded},
-      {"clock", "a step fits the simulator's clock", kModelKnown | kClusterKnown | kBatchKnown, 0, step_bounded},
+      {"activations", "the tensors of a microbatch can be counted", kModelKnown | kBatchKnown, 0,
+       activations_bounded},
+      {"clock", "a step fits the simulator's clock", kModelKnown | kClusterKnown | kBatchKnown, 0,
+       step_bounded},
   };
   return rules;
 }

@@ -1,5 +1,6 @@
-// The batch equation: global_batch = micro_batch x accumulation x dp. Any one of the three is solved from the other
-// two; all three must agree. A refusal states the equation, the product, and the nearest legal value of each term.
+// The batch equation: global_batch = micro_batch x accumulation x dp. Any one of the three is solved from the
+// other two; all three must agree. A refusal states the equation, the product, and the nearest legal value of
+// each term.
 #include <fmt/format.h>
 
 #include "scenarios/divisors.h"
@@ -12,7 +13,8 @@ namespace {
 constexpr const char* kEquation = "global_batch = micro_batch x accumulation x dp";
 constexpr std::int64_t kMicrobatchesMax = 16'777'216;
 
-// dp values for which the equation holds with this global batch and `per_replica` sequences a replica at a time.
+// dp values for which the equation holds with this global batch and `per_replica` sequences a replica at a
+// time.
 std::string dp_hint(const Draft& d, std::int64_t per_replica) {
   const Parallel& p = d.scenario.parallel;
   if (*d.global_batch % per_replica != 0) return "";
@@ -31,22 +33,26 @@ std::string term_hint(const Draft& d, const char* term, std::int64_t value, std:
 void report_indivisible(const Draft& d, const char* term, std::int64_t value, Diagnostics& diagnostics) {
   const std::int64_t dp = d.scenario.parallel.dp;
   const std::int64_t product = value * dp;
-  diagnostics.error(d.at("training.global_batch"),
-                    fmt::format("global_batch={} is not a multiple of {} {} x dp {} = {} ({})", *d.global_batch, term,
-                                value, dp, product, kEquation),
-                    fmt::format("use global_batch {}", alternatives(nearest_multiples(*d.global_batch, product))) +
-                        term_hint(d, term, value, dp) + dp_hint(d, value));
+  diagnostics.error(
+      d.at("training.global_batch"),
+      fmt::format("global_batch={} is not a multiple of {} {} x dp {} = {} ({})", *d.global_batch, term,
+                  value, dp, product, kEquation),
+      fmt::format("use global_batch {}", alternatives(nearest_multiples(*d.global_batch, product))) +
+          term_hint(d, term, value, dp) + dp_hint(d, value));
 }
 
 void report_contradiction(const Draft& d, Diagnostics& diagnostics) {
-  const std::int64_t g = *d.global_batch, b = *d.micro_batch, m = *d.accumulation, dp = d.scenario.parallel.dp;
+  const std::int64_t g = *d.global_batch, b = *d.micro_batch, m = *d.accumulation,
+                     dp = d.scenario.parallel.dp;
   std::string hint = fmt::format("use global_batch {}", b * m * dp);
   if (g % (b * dp) == 0) hint += fmt::format(", or accumulation {}", g / (b * dp));
   if (g % (m * dp) == 0) hint += fmt::format(", or micro_batch {}", g / (m * dp));
-  if (g % (b * m) == 0) hint += fmt::format(", or dp {} ({} GPUs)", g / (b * m), g / (b * m) * d.scenario.parallel.tp * d.scenario.parallel.pp);
+  if (g % (b * m) == 0)
+    hint += fmt::format(", or dp {} ({} GPUs)", g / (b * m),
+                        g / (b * m) * d.scenario.parallel.tp * d.scenario.parallel.pp);
   diagnostics.error(d.at("training.global_batch"),
-                    fmt::format("global_batch={}, but micro_batch {} x accumulation {} x dp {} = {} ({})", g, b, m, dp,
-                                b * m * dp, kEquation),
+                    fmt::format("global_batch={}, but micro_batch {} x accumulation {} x dp {} = {} ({})", g,
+                                b, m, dp, b * m * dp, kEquation),
                     hint + ", or leave accumulation out: it is solved");
 }
 
@@ -58,15 +64,17 @@ void report_missing(const Draft& d, Diagnostics& diagnostics) {
   diagnostics.error(d.at("training"), fmt::format("the batch is not determined: {}", kEquation), hint);
 }
 
-// The largest product of two terms and dp is 1e6 x 1.7e7 x 1e6: beyond int64, so it is checked before it is formed.
+// The largest product of two terms and dp is 1e6 x 1.7e7 x 1e6: beyond int64, so it is checked before it is
+// formed.
 bool product_too_large(const Draft& d, Diagnostics& diagnostics) {
-  const __int128 product = static_cast<__int128>(d.micro_batch.value_or(1)) * d.accumulation.value_or(1) *
-                           d.scenario.parallel.dp;
+  const __int128 product =
+      static_cast<__int128>(d.micro_batch.value_or(1)) * d.accumulation.value_or(1) * d.scenario.parallel.dp;
   if (product <= 1'000'000'000'000) return false;
-  diagnostics.error(d.at("training.micro_batch"),
-                    fmt::format("micro_batch {} x accumulation {} x dp {} is more than 10^12 sequences",
-                                d.micro_batch.value_or(1), d.accumulation.value_or(1), d.scenario.parallel.dp),
-                    kEquation);
+  diagnostics.error(
+      d.at("training.micro_batch"),
+      fmt::format("micro_batch {} x accumulation {} x dp {} is more than 10^12 sequences",
+                  d.micro_batch.value_or(1), d.accumulation.value_or(1), d.scenario.parallel.dp),
+      kEquation);
   return true;
 }
 
@@ -74,7 +82,8 @@ bool product_too_large(const Draft& d, Diagnostics& diagnostics) {
 
 void solve_batch(Draft& d, Diagnostics& diagnostics) {
   const std::int64_t dp = d.scenario.parallel.dp;
-  const int stated = int{d.global_batch.has_value()} + int{d.micro_batch.has_value()} + int{d.accumulation.has_value()};
+  const int stated =
+      int{d.global_batch.has_value()} + int{d.micro_batch.has_value()} + int{d.accumulation.has_value()};
   if (stated < 2) return report_missing(d, diagnostics);
   if (product_too_large(d, diagnostics)) return;
   Training& t = d.scenario.training;
@@ -86,17 +95,20 @@ void solve_batch(Draft& d, Diagnostics& diagnostics) {
     t.micro_batch = *d.micro_batch;
     t.microbatches = *d.accumulation;
   } else if (d.micro_batch) {
-    if (*d.global_batch % (*d.micro_batch * dp) != 0) return report_indivisible(d, "micro_batch", *d.micro_batch, diagnostics);
+    if (*d.global_batch % (*d.micro_batch * dp) != 0)
+      return report_indivisible(d, "micro_batch", *d.micro_batch, diagnostics);
     t.micro_batch = *d.micro_batch;
     t.microbatches = *d.global_batch / (*d.micro_batch * dp);
   } else {
-    if (*d.global_batch % (*d.accumulation * dp) != 0) return report_indivisible(d, "accumulation", *d.accumulation, diagnostics);
+    if (*d.global_batch % (*d.accumulation * dp) != 0)
+      return report_indivisible(d, "accumulation", *d.accumulation, diagnostics);
     t.microbatches = *d.accumulation;
     t.micro_batch = *d.global_batch / (*d.accumulation * dp);
   }
   t.global_batch = t.micro_batch * t.microbatches * dp;
   if (t.microbatches > kMicrobatchesMax)
-    diagnostics.error(d.at("training.micro_batch"), fmt::format("{} microbatches a step are too many", t.microbatches),
+    diagnostics.error(d.at("training.micro_batch"),
+                      fmt::format("{} microbatches a step are too many", t.microbatches),
                       fmt::format("at most {}: raise micro_batch or lower global_batch", kMicrobatchesMax));
 }
 

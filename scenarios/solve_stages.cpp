@@ -1,5 +1,6 @@
-// Pipeline stages: how many chunks a rank holds (vpp), which schedule that needs, and how many layers each virtual
-// stage gets. Nothing is rounded down: a split that would lose layers is refused with the splits that do not.
+// Pipeline stages: how many chunks a rank holds (vpp), which schedule that needs, and how many layers each
+// virtual stage gets. Nothing is rounded down: a split that would lose layers is refused with the splits that
+// do not.
 #include <numeric>
 
 #include <fmt/format.h>
@@ -13,7 +14,8 @@ namespace {
 
 // vpp from Megatron's way of saying it, --num-layers-per-virtual-pipeline-stage.
 std::int64_t chunks_from_layers(const Draft& d, Diagnostics& diagnostics) {
-  const std::int64_t layers = d.scenario.model.layers, pp = d.scenario.parallel.pp, each = *d.layers_per_virtual_stage;
+  const std::int64_t layers = d.scenario.model.layers, pp = d.scenario.parallel.pp,
+                     each = *d.layers_per_virtual_stage;
   const Place place = d.at("parallel.layers_per_virtual_stage");
   if (layers % pp != 0) {
     diagnostics.error(d.at("parallel.pp"), fmt::format("{} layers do not divide over pp={}", layers, pp),
@@ -22,11 +24,12 @@ std::int64_t chunks_from_layers(const Draft& d, Diagnostics& diagnostics) {
   }
   const std::int64_t per_stage = layers / pp;
   if (per_stage % each == 0) return per_stage / each;
-  diagnostics.error(place,
-                    fmt::format("{} layers a virtual stage do not divide the {} layers of a stage ({} layers / pp {}): "
-                                "{} layers would be lost",
-                                each, per_stage, layers, pp, layers - per_stage / each * each * pp),
-                    fmt::format("use {}", alternatives(divisors(per_stage))));
+  diagnostics.error(
+      place,
+      fmt::format("{} layers a virtual stage do not divide the {} layers of a stage ({} layers / pp {}): "
+                  "{} layers would be lost",
+                  each, per_stage, layers, pp, layers - per_stage / each * each * pp),
+      fmt::format("use {}", alternatives(divisors(per_stage))));
   return 1;
 }
 
@@ -38,10 +41,11 @@ std::int64_t chunks(const Draft& d, Diagnostics& diagnostics) {
                       "leave one of them out");
   const std::int64_t solved = chunks_from_layers(d, diagnostics);
   if (d.vpp && *d.vpp != solved)
-    diagnostics.error(d.at("parallel.vpp"),
-                      fmt::format("vpp={}, but {} layers / pp {} / {} layers a virtual stage = {}", *d.vpp,
-                                  d.scenario.model.layers, d.scenario.parallel.pp, *d.layers_per_virtual_stage, solved),
-                      "leave one of them out");
+    diagnostics.error(
+        d.at("parallel.vpp"),
+        fmt::format("vpp={}, but {} layers / pp {} / {} layers a virtual stage = {}", *d.vpp,
+                    d.scenario.model.layers, d.scenario.parallel.pp, *d.layers_per_virtual_stage, solved),
+        "leave one of them out");
   return solved;
 }
 
@@ -54,8 +58,8 @@ std::string chunk_hint(const Draft& d) {
   return more.empty() ? "" : fmt::format("set vpp to {}, or ", alternatives(more));
 }
 
-// Virtual stages from an even split that counts `extra` items (embedding and head) beside the layers; empty when it is
-// not even. The first and the last may then hold no layer at all, as Llama-3.1 405B's do.
+// Virtual stages from an even split that counts `extra` items (embedding and head) beside the layers; empty
+// when it is not even. The first and the last may then hold no layer at all, as Llama-3.1 405B's do.
 std::vector<std::int64_t> even_split(std::int64_t layers, std::int64_t stages, std::int64_t extra) {
   if ((layers + extra) % stages != 0) return {};
   std::vector<std::int64_t> split(static_cast<std::size_t>(stages), (layers + extra) / stages);
@@ -93,12 +97,12 @@ void report_uneven(const Draft& d, Diagnostics& diagnostics) {
   ways.push_back(fmt::format("a list of {} numbers that add up to {} in layers_per_stage", stages, layers));
   const char* place = d.written("parallel.layers_per_stage") && extra > 0 ? "parallel.layers_per_stage"
                       : d.written("parallel.vpp") && p.vpp > 1 && layers % p.pp == 0 ? "parallel.vpp"
-                                                                                    : "parallel.pp";
+                                                                                     : "parallel.pp";
   diagnostics.error(d.at(place),
                     fmt::format("{} layers{} do not divide over pp={}{}: {} / {} leaves {}", layers,
                                 extra > 0 ? " + embedding + head" : "", p.pp,
-                                p.vpp > 1 ? fmt::format(" x vpp={} virtual stages", p.vpp) : " stages", layers + extra,
-                                stages, (layers + extra) % stages),
+                                p.vpp > 1 ? fmt::format(" x vpp={} virtual stages", p.vpp) : " stages",
+                                layers + extra, stages, (layers + extra) % stages),
                     "use " + alternatives(ways));
 }
 
@@ -113,12 +117,15 @@ void take_list(Draft& d, Diagnostics& diagnostics) {
   const auto entries = static_cast<std::int64_t>(d.layers_listed.size());
   const std::int64_t sum = std::accumulate(d.layers_listed.begin(), d.layers_listed.end(), std::int64_t{0});
   if (entries != p.pp * p.vpp)
-    diagnostics.error(place, fmt::format("layers_per_stage has {} entries, but there are {} virtual stages (pp={} x vpp={})",
-                                         entries, p.pp * p.vpp, p.pp, p.vpp),
-                      "one number per virtual stage, in model order");
+    diagnostics.error(
+        place,
+        fmt::format("layers_per_stage has {} entries, but there are {} virtual stages (pp={} x vpp={})",
+                    entries, p.pp * p.vpp, p.pp, p.vpp),
+        "one number per virtual stage, in model order");
   if (sum != d.scenario.model.layers)
-    diagnostics.error(place, fmt::format("layers_per_stage adds up to {}, but the model has {} layers", sum,
-                                         d.scenario.model.layers),
+    diagnostics.error(place,
+                      fmt::format("layers_per_stage adds up to {}, but the model has {} layers", sum,
+                                  d.scenario.model.layers),
                       fmt::format("{} {}", sum < d.scenario.model.layers ? "add" : "remove",
                                   std::abs(d.scenario.model.layers - sum)));
   p.layers_of_stage = d.layers_listed;
@@ -139,7 +146,8 @@ void solve_chunks(Draft& d, Diagnostics& diagnostics) {
                       fmt::format("schedule {} holds one chunk a rank, but vpp={}", word(p.schedule), p.vpp),
                       "use \"interleaved\", or set vpp to 1");
   if (p.vpp == 1 && p.schedule == PipelineSchedule::interleaved)
-    diagnostics.error(d.at("parallel.schedule"), "the interleaved schedule needs more than one chunk a rank, but vpp is 1",
+    diagnostics.error(d.at("parallel.schedule"),
+                      "the interleaved schedule needs more than one chunk a rank, but vpp is 1",
                       (p.pp > 1 ? chunk_hint(d) : "") + "use \"1f1b\"");
 }
 

@@ -28,11 +28,12 @@ void report_indivisible(const Draft& d, Diagnostics& diagnostics) {
   std::string hint;
   if (world % p.pp == 0) hint = fmt::format("use tp {}", alternatives(nearest(divisors(world / p.pp), p.tp)));
   if (world % p.tp == 0)
-    hint += fmt::format("{}pp {}", hint.empty() ? "use " : ", or ", alternatives(nearest(divisors(world / p.tp), p.pp)));
+    hint += fmt::format("{}pp {}", hint.empty() ? "use " : ", or ",
+                        alternatives(nearest(divisors(world / p.tp), p.pp)));
   if (hint.empty()) hint = fmt::format("use tp {}", alternatives(nearest(divisors(world), p.tp)));
   diagnostics.error(d.written("parallel.pp") && world % p.tp == 0 ? d.at("parallel.pp") : d.at("parallel.tp"),
-                    fmt::format("tp={} x pp={} = {} does not divide the cluster's {}", p.tp, p.pp, p.tp * p.pp,
-                                cluster_text(c)),
+                    fmt::format("tp={} x pp={} = {} does not divide the cluster's {}", p.tp, p.pp,
+                                p.tp * p.pp, cluster_text(c)),
                     hint + node_hint(c, p.tp * p.pp));
 }
 
@@ -40,9 +41,18 @@ void set_strides(Draft& d) {
   Parallel& p = d.scenario.parallel;
   std::int64_t stride = 1;
   for (const std::string& word : d.order) {
-    if (word == "tp") { p.tp_stride = stride; stride *= p.tp; }
-    if (word == "dp") { p.dp_stride = stride; stride *= p.dp; }
-    if (word == "pp") { p.pp_stride = stride; stride *= p.pp; }
+    if (word == "tp") {
+      p.tp_stride = stride;
+      stride *= p.tp;
+    }
+    if (word == "dp") {
+      p.dp_stride = stride;
+      stride *= p.dp;
+    }
+    if (word == "pp") {
+      p.pp_stride = stride;
+      stride *= p.pp;
+    }
   }
 }
 
@@ -56,13 +66,12 @@ void solve_world(Draft& d, Diagnostics& diagnostics) {
   if (world % ways != 0) return report_indivisible(d, diagnostics);
   const std::int64_t fits = world / ways;
   if (d.dp && *d.dp != fits) {
-    const std::string nodes =
-        c.graph || (ways * *d.dp) % c.node.gpus != 0
-            ? ""
-            : fmt::format(", or a cluster of {} nodes", ways * *d.dp / c.node.gpus);
+    const std::string nodes = c.graph || (ways * *d.dp) % c.node.gpus != 0
+                                  ? ""
+                                  : fmt::format(", or a cluster of {} nodes", ways * *d.dp / c.node.gpus);
     diagnostics.error(d.at("parallel.dp"),
-                      fmt::format("tp={} x pp={} x dp={} is {} ranks, but the cluster has {}", p.tp, p.pp, *d.dp,
-                                  ways * *d.dp, cluster_text(c)),
+                      fmt::format("tp={} x pp={} x dp={} is {} ranks, but the cluster has {}", p.tp, p.pp,
+                                  *d.dp, ways * *d.dp, cluster_text(c)),
                       fmt::format("use dp {} or \"auto\"{}", fits, nodes));
     return;
   }

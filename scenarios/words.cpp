@@ -1,3 +1,4 @@
+// The tables themselves. The first word of a value is the one that is printed.
 #include "scenarios/words.h"
 
 namespace orrery::scenarios {

@@ -1,5 +1,5 @@
-// The words that a scenario file uses for each closed choice, in one table per choice: the reader takes them, messages
-// and reports print them, and the field reference lists them.
+// The words that a scenario file uses for each closed choice, in one table per choice: the reader takes them,
+// messages and reports print them, and the field reference lists them.
 #pragma once
 
 #include <string>

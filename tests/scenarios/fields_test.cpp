@@ -1,5 +1,6 @@
-// The field table, the reader and the reference agree: every field's example is read, every field that is read is in
-// the table, and the documents hold what the table renders. ORRERY_UPDATE=1 writes the documents anew.
+// The field table, the reader and the reference agree: every field's example is read, every field that is
+// read is in the table, and the documents hold what the table renders. ORRERY_UPDATE=1 writes the documents
+// anew.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,13 +25,15 @@ Json json_of(const std::string& text) {
 
 // Alone on a plan in which it is legal: two nodes, two stages.
 TEST(Fields, EveryExampleIsRead) {
-  const std::string plan = testing::compose({.nodes = 2, .parallel = R"("pp": 2)", .training = R"("sequence_length": 128)"});
+  const std::string plan =
+      testing::compose({.nodes = 2, .parallel = R"("pp": 2)", .training = R"("sequence_length": 128)"});
   for (const Field& field : fields()) {
     const std::string path(field.path);
     Json json = json_of(plan);
     if (path != "training.global_batch") json = apply_override(json, "training.global_batch", json_of("64"));
     if (path != "training.micro_batch") json = apply_override(json, "training.micro_batch", json_of("1"));
-    if (path == "parallel.layers_per_virtual_stage") json = apply_override(json, "model.layers", json_of("24"));
+    if (path == "parallel.layers_per_virtual_stage")
+      json = apply_override(json, "model.layers", json_of("24"));
     json = apply_override(json, path, json_of(std::string(field.example)));
     if (path == "measured.source") json = apply_override(json, "measured.samples_per_s", json_of("1"));
     Diagnostics diagnostics;

@@ -17,7 +17,8 @@ using ::testing::HasSubstr;
 // A folder of files that lives as long as the test.
 class Folder {
  public:
-  Folder() : path_(std::filesystem::temp_directory_path() / ("orrery_scenarios_" + std::to_string(::getpid()))) {
+  Folder()
+      : path_(std::filesystem::temp_directory_path() / ("orrery_scenarios_" + std::to_string(::getpid()))) {
     std::filesystem::create_directories(path_ / "deeper");
   }
   ~Folder() { std::filesystem::remove_all(path_); }
@@ -50,7 +51,8 @@ TEST(Inherit, ChainsFoundBesideTheNamingFile) {
   const Folder folder;
   folder.write("whole.json", kWhole);
   folder.write("deeper/middle.json", R"({ "base": "../whole.json", "parallel": { "tp": 4 } })");
-  const std::string top = folder.write("top.json", R"({ "base": "deeper/middle.json", "parallel": { "pp": 2 } })");
+  const std::string top =
+      folder.write("top.json", R"({ "base": "deeper/middle.json", "parallel": { "pp": 2 } })");
   const Scenario s = read_scenario(top);
   EXPECT_EQ(s.parallel.tp, 4);    // from the middle
   EXPECT_EQ(s.parallel.pp, 2);    // from the top
@@ -85,22 +87,30 @@ TEST(Inherit, LongChainsEnd) {
     folder.write(std::to_string(i) + ".json", "{ \"base\": \"" + std::to_string(i + 1) + ".json\" }");
   const std::string last = folder.write("20.json", kWhole);
   EXPECT_EQ(failure(last), "");
-  EXPECT_THAT(failure(folder.write("top.json", R"({ "base": "0.json" })")), HasSubstr("more than 16 files deep"));
+  EXPECT_THAT(failure(folder.write("top.json", R"({ "base": "0.json" })")),
+              HasSubstr("more than 16 files deep"));
 }
 
 TEST(Inherit, WhatCannotBeABase) {
   const Folder folder;
-  EXPECT_THAT(failure(folder.write("a.json", R"({ "base": "nowhere.json" })")), HasSubstr("there is no file \"nowhere.json\""));
-  EXPECT_THAT(failure(folder.write("b.json", R"({ "base": 3 })")), HasSubstr("base must be the path of a file"));
+  EXPECT_THAT(failure(folder.write("a.json", R"({ "base": "nowhere.json" })")),
+              HasSubstr("there is no file \"nowhere.json\""));
+  EXPECT_THAT(failure(folder.write("b.json", R"({ "base": 3 })")),
+              HasSubstr("base must be the path of a file"));
   folder.write("list.json", "[1]");
   folder.write("null.json", "null");
   folder.write("broken.json", "{ \"model\": ");
-  EXPECT_THAT(failure(folder.write("c.json", R"({ "base": "list.json" })")), HasSubstr("base must be an object, found an array"));
-  EXPECT_THAT(failure(folder.write("d.json", R"({ "base": "null.json" })")), HasSubstr("base must be an object, found null"));
+  EXPECT_THAT(failure(folder.write("c.json", R"({ "base": "list.json" })")),
+              HasSubstr("base must be an object, found an array"));
+  EXPECT_THAT(failure(folder.write("d.json", R"({ "base": "null.json" })")),
+              HasSubstr("base must be an object, found null"));
   EXPECT_THAT(failure(folder.write("e.json", R"({ "base": "broken.json" })")), HasSubstr("broken.json:1:"));
-  EXPECT_THAT(failure(folder.write("f.json", R"({ "model": "null.json", "cluster": 7, "training": { "sequence_length": 1 } })")),
-              HasSubstr("model must be an object, found null"));
-  EXPECT_THAT(failure(folder.write("g.json", R"({ "model": [], "cluster": 7, "training": { "sequence_length": 1 } })")),
+  EXPECT_THAT(
+      failure(folder.write(
+          "f.json", R"({ "model": "null.json", "cluster": 7, "training": { "sequence_length": 1 } })")),
+      HasSubstr("model must be an object, found null"));
+  EXPECT_THAT(failure(folder.write("g.json",
+                                   R"({ "model": [], "cluster": 7, "training": { "sequence_length": 1 } })")),
               HasSubstr("cluster must be the path of a file or an object, found an integer"));
 }
 
@@ -108,14 +118,17 @@ TEST(Inherit, WhatCannotBeABase) {
 TEST(Inherit, AnObjectOnAPathRefinesTheFile) {
   const Folder folder;
   folder.write("whole.json", kWhole);
-  const Scenario refined = read_scenario(folder.write("a.json", R"({ "base": "whole.json", "cluster": { "nodes": 2 } })"));
+  const Scenario refined =
+      read_scenario(folder.write("a.json", R"({ "base": "whole.json", "cluster": { "nodes": 2 } })"));
   EXPECT_EQ(refined.cluster.nodes, 2);
   EXPECT_EQ(refined.cluster.node.gpus, 8);
   const Scenario other = read_scenario(folder.write(
-      "b.json", R"({ "base": "whole.json", "cluster": { "base": "hardware/clusters/h100-16x8.json", "nodes": 2 } })"));
+      "b.json",
+      R"({ "base": "whole.json", "cluster": { "base": "hardware/clusters/h100-16x8.json", "nodes": 2 } })"));
   EXPECT_THAT(other.cluster.gpu.name, HasSubstr("H100"));
-  EXPECT_THAT(failure(folder.write("c.json", R"({ "base": "whole.json", "cluster": { "base": null, "nodes": 2 } })")),
-              HasSubstr("required"));
+  EXPECT_THAT(
+      failure(folder.write("c.json", R"({ "base": "whole.json", "cluster": { "base": null, "nodes": 2 } })")),
+      HasSubstr("required"));
 }
 
 Json json_of(const std::string& text) {
@@ -144,7 +157,8 @@ TEST(Override, SetsFieldsThatAreThereAndThatAreNot) {
 TEST(Override, ReachesIntoNamedFiles) {
   EXPECT_EQ(with(kWhole, "cluster.nodes", "2").cluster.gpus(), 16);
   EXPECT_EQ(with(kWhole, "model.layers", "6").model.layers, 6);
-  EXPECT_EQ(with(kWhole, "cluster", "\"hardware/clusters/h100-16x8.json\"").cluster.gpu.architecture, "hopper");
+  EXPECT_EQ(with(kWhole, "cluster", "\"hardware/clusters/h100-16x8.json\"").cluster.gpu.architecture,
+            "hopper");
   const Folder folder;
   const std::string base = folder.write("whole.json", kWhole);
   EXPECT_EQ(with("{ \"base\": \"" + base + "\" }", "cluster.nodes", "2").cluster.gpus(), 16);

@@ -1,5 +1,5 @@
-// One test per rule: what is refused, at which field, with the true reason and the nearest legal values; and that the
-// legal neighbour passes. The cases are those that users of the frameworks ran into.
+// One test per rule: what is refused, at which field, with the true reason and the nearest legal values; and
+// that the legal neighbour passes. The cases are those that users of the frameworks ran into.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,8 @@ std::string training(int global, int micro, const std::string& more = "") {
          ", \"sequence_length\": 1024" + more;
 }
 
-// --- the batch equation ---------------------------------------------------------------------------------------------
+// --- the batch equation
+// ---------------------------------------------------------------------------------------------
 
 TEST(BatchRule, SevenGpus) {
   const Read r = read(Parts{.cluster = kOneGpuNodes, .training = training(256, 2)});
@@ -62,13 +63,16 @@ TEST(BatchRule, Undetermined) {
 }
 
 TEST(BatchRule, HugeTermsAreRefusedNotMultiplied) {
-  const Read r = read(Parts{.training = R"("micro_batch": 1000000, "accumulation": 16000000, "sequence_length": 128)"});
+  const Read r =
+      read(Parts{.training = R"("micro_batch": 1000000, "accumulation": 16000000, "sequence_length": 128)"});
   EXPECT_THAT(r.text(), HasSubstr("is more than 10^12 sequences"));
-  const Read m = read(Parts{.nodes = 1, .training = R"("global_batch": 1000000000, "micro_batch": 1, "sequence_length": 128)"});
+  const Read m = read(Parts{
+      .nodes = 1, .training = R"("global_batch": 1000000000, "micro_batch": 1, "sequence_length": 128)"});
   EXPECT_THAT(m.text(), HasSubstr("125000000 microbatches a step are too many"));
 }
 
-// --- the world --------------------------------------------------------------------------------------------------------
+// --- the world
+// --------------------------------------------------------------------------------------------------------
 
 TEST(WorldRule, TensorTimesPipelineDividesTheGpus) {
   const Read r = read(Parts{.nodes = 4, .parallel = R"("tp": 8, "pp": 3)"});
@@ -79,36 +83,47 @@ TEST(WorldRule, TensorTimesPipelineDividesTheGpus) {
 
 TEST(WorldRule, StatedDataParallelSize) {
   const Read r = read(Parts{.nodes = 184, .parallel = R"("tp": 8, "pp": 8, "dp": 20)"});
-  EXPECT_THAT(r.text(), HasSubstr("tp=8 x pp=8 x dp=20 is 1280 ranks, but the cluster has 1472 GPUs (184 x 8)"));
+  EXPECT_THAT(r.text(),
+              HasSubstr("tp=8 x pp=8 x dp=20 is 1280 ranks, but the cluster has 1472 GPUs (184 x 8)"));
   EXPECT_THAT(r.text(), HasSubstr("use dp 23 or \"auto\", or a cluster of 160 nodes"));
   EXPECT_EQ(read(Parts{.nodes = 4, .parallel = R"("tp": 8, "pp": 4, "dp": 1)"}).text(), "");
 }
 
-// --- stages -----------------------------------------------------------------------------------------------------------
+// --- stages
+// -----------------------------------------------------------------------------------------------------------
 
 TEST(StageRule, NoLayerIsLost) {
-  const Read r = read(Parts{.layers = 80, .nodes = 16, .parallel = R"("pp": 16, "layers_per_virtual_stage": 2)"});
-  EXPECT_THAT(r.text(), HasSubstr("2 layers a virtual stage do not divide the 5 layers of a stage (80 layers / pp 16): "
-                                  "16 layers would be lost"));
+  const Read r =
+      read(Parts{.layers = 80, .nodes = 16, .parallel = R"("pp": 16, "layers_per_virtual_stage": 2)"});
+  EXPECT_THAT(r.text(),
+              HasSubstr("2 layers a virtual stage do not divide the 5 layers of a stage (80 layers / pp 16): "
+                        "16 layers would be lost"));
   EXPECT_THAT(r.text(), HasSubstr("^ use 1 or 5\n"));
-  const Read second = read(Parts{.layers = 40, .nodes = 8, .parallel = R"("pp": 8, "layers_per_virtual_stage": 2)"});
+  const Read second =
+      read(Parts{.layers = 40, .nodes = 8, .parallel = R"("pp": 8, "layers_per_virtual_stage": 2)"});
   EXPECT_THAT(second.text(), HasSubstr("^ use 1 or 5\n"));
-  const Read one = read(Parts{.layers = 80, .nodes = 16, .parallel = R"("pp": 16, "layers_per_virtual_stage": 1)",
+  const Read one = read(Parts{.layers = 80,
+                              .nodes = 16,
+                              .parallel = R"("pp": 16, "layers_per_virtual_stage": 1)",
                               .training = training(128, 1)});
   ASSERT_EQ(one.text(), "");
   EXPECT_EQ(one.scenario.parallel.vpp, 5);
   EXPECT_EQ(one.scenario.parallel.schedule, PipelineSchedule::interleaved);
-  const Read five = read(Parts{.layers = 80, .nodes = 16, .parallel = R"("pp": 16, "layers_per_virtual_stage": 5)",
+  const Read five = read(Parts{.layers = 80,
+                               .nodes = 16,
+                               .parallel = R"("pp": 16, "layers_per_virtual_stage": 5)",
                                .training = training(128, 1)});
   ASSERT_EQ(five.text(), "");
   EXPECT_EQ(five.scenario.parallel.vpp, 1);
-  const Read both = read(Parts{.layers = 80, .nodes = 16, .parallel = R"("pp": 16, "vpp": 2, "layers_per_virtual_stage": 1)"});
+  const Read both = read(
+      Parts{.layers = 80, .nodes = 16, .parallel = R"("pp": 16, "vpp": 2, "layers_per_virtual_stage": 1)"});
   EXPECT_THAT(both.text(), HasSubstr("vpp=2, but 80 layers / pp 16 / 1 layers a virtual stage = 5"));
 }
 
 // BLOOM-176B: 70 layers on 12 stages, because embedding and head count as partition items.
 TEST(StageRule, EmbeddingAndHeadMayCount) {
-  const Parts bloom{.layers = 70, .nodes = 48, .parallel = R"("tp": 4, "pp": 12)", .training = training(2048, 2)};
+  const Parts bloom{
+      .layers = 70, .nodes = 48, .parallel = R"("tp": 4, "pp": 12)", .training = training(2048, 2)};
   const Read refused = read(bloom);
   EXPECT_THAT(refused.text(), HasSubstr("70 layers do not divide over pp=12 stages: 70 / 12 leaves 10"));
   EXPECT_THAT(refused.text(), HasSubstr("use pp 2"));
@@ -117,13 +132,17 @@ TEST(StageRule, EmbeddingAndHeadMayCount) {
   legal.parallel += R"(, "layers_per_stage": "even_with_embedding")";
   const Read r = read(legal);
   ASSERT_EQ(r.text(), "");
-  EXPECT_EQ(r.scenario.parallel.layers_of_stage, (std::vector<std::int64_t>{5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 5}));
+  EXPECT_EQ(r.scenario.parallel.layers_of_stage,
+            (std::vector<std::int64_t>{5, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 5}));
 }
 
-// Llama-3.1 405B: 126 layers on 16 x 8 virtual stages; the first holds the embedding alone, the last the head.
+// Llama-3.1 405B: 126 layers on 16 x 8 virtual stages; the first holds the embedding alone, the last the
+// head.
 TEST(StageRule, EmbeddingAndHeadMayStandAlone) {
-  const Read r = read(Parts{.layers = 126, .nodes = 16,
-                            .parallel = R"("tp": 8, "pp": 16, "vpp": 8, "layers_per_stage": "even_with_embedding")"});
+  const Read r =
+      read(Parts{.layers = 126,
+                 .nodes = 16,
+                 .parallel = R"("tp": 8, "pp": 16, "vpp": 8, "layers_per_stage": "even_with_embedding")"});
   ASSERT_EQ(r.text(), "");
   const std::vector<std::int64_t>& split = r.scenario.parallel.layers_of_stage;
   ASSERT_EQ(split.size(), 128U);
@@ -134,7 +153,8 @@ TEST(StageRule, EmbeddingAndHeadMayStandAlone) {
 
 TEST(StageRule, VirtualStages) {
   const Read r = read(Parts{.layers = 32, .parallel = R"("pp": 4, "vpp": 3)"});
-  EXPECT_THAT(r.text(), HasSubstr("32 layers do not divide over pp=4 x vpp=3 virtual stages: 32 / 12 leaves 8"));
+  EXPECT_THAT(r.text(),
+              HasSubstr("32 layers do not divide over pp=4 x vpp=3 virtual stages: 32 / 12 leaves 8"));
   EXPECT_THAT(r.text(), HasSubstr("vpp 2 or 4"));
 }
 
@@ -143,7 +163,8 @@ TEST(StageRule, ListedStages) {
     return read(Parts{.layers = 10, .parallel = std::string(R"("pp": 4, "layers_per_stage": )") + list});
   };
   EXPECT_EQ(listed("[1, 3, 4, 2]").text(), "");
-  EXPECT_THAT(listed("[3, 3, 4]").text(), HasSubstr("layers_per_stage has 3 entries, but there are 4 virtual stages (pp=4 x vpp=1)"));
+  EXPECT_THAT(listed("[3, 3, 4]").text(),
+              HasSubstr("layers_per_stage has 3 entries, but there are 4 virtual stages (pp=4 x vpp=1)"));
   EXPECT_THAT(listed("[3, 3, 4, 2]").text(), HasSubstr("adds up to 12, but the model has 10 layers"));
   EXPECT_THAT(listed("[3, 3, 4, 2]").text(), HasSubstr("remove 2"));
   EXPECT_EQ(listed("[0, 5, 5, 0]").text(), "");  // embedding and head alone
@@ -160,7 +181,8 @@ TEST(StageRule, MoreStagesThanLayers) {
 }
 
 TEST(ChunkRule, InterleavingNeedsChunksAndAPipeline) {
-  EXPECT_THAT(read(Parts{.parallel = R"("vpp": 2)"}).text(), HasSubstr("vpp=2 needs a pipeline, but pp is 1"));
+  EXPECT_THAT(read(Parts{.parallel = R"("vpp": 2)"}).text(),
+              HasSubstr("vpp=2 needs a pipeline, but pp is 1"));
   EXPECT_THAT(read(Parts{.parallel = R"("pp": 4, "vpp": 2, "schedule": "1f1b")"}).text(),
               HasSubstr("schedule 1f1b holds one chunk a rank, but vpp=2"));
   const Read r = read(Parts{.parallel = R"("pp": 4, "schedule": "interleaved")"});
@@ -171,12 +193,15 @@ TEST(ChunkRule, InterleavingNeedsChunksAndAPipeline) {
   EXPECT_EQ(good.errors(), 0U) << good.text();
 }
 
-// --- shapes -----------------------------------------------------------------------------------------------------------
+// --- shapes
+// -----------------------------------------------------------------------------------------------------------
 
 TEST(ShapeRule, HeadsAndKeyValueHeads) {
-  const Read heads = read(Parts{.heads = 32, .kv_heads = 8, .ffn_hidden = 16384, .nodes = 6, .parallel = R"("tp": 3)"});
+  const Read heads =
+      read(Parts{.heads = 32, .kv_heads = 8, .ffn_hidden = 16384, .nodes = 6, .parallel = R"("tp": 3)"});
   EXPECT_THAT(heads.text(), HasSubstr("tp=3 does not divide heads=32"));
-  EXPECT_THAT(heads.text(), HasSubstr("^ use 1, 2, 4 or 8\n"));  // what heads, kv_heads and ffn_hidden all allow
+  EXPECT_THAT(heads.text(),
+              HasSubstr("^ use 1, 2, 4 or 8\n"));  // what heads, kv_heads and ffn_hidden all allow
   const Read kv = read(Parts{.heads = 32, .kv_heads = 8, .parallel = R"("tp": 16)"});
   EXPECT_THAT(kv.text(), HasSubstr("tp=16 does not divide kv_heads=8"));
   EXPECT_THAT(kv.text(), Not(HasSubstr("does not divide heads")));
@@ -200,18 +225,23 @@ TEST(ShapeRule, SequenceParallelism) {
 TEST(ShapeRule, LearnedPositions) {
   const Read r = read(Parts{.training = R"("global_batch": 64, "micro_batch": 1, "sequence_length": 2049)"});
   EXPECT_THAT(r.text(), HasSubstr("sequence_length=2049 is beyond the 2048 learned positions"));
-  EXPECT_EQ(read(Parts{.training = R"("global_batch": 64, "micro_batch": 1, "sequence_length": 2048)"}).text(), "");
+  EXPECT_EQ(
+      read(Parts{.training = R"("global_batch": 64, "micro_batch": 1, "sequence_length": 2048)"}).text(), "");
   EXPECT_EQ(read(Parts{.model = R"("models/zoo/llama-2-7b.json")",
-                       .training = R"("global_batch": 64, "micro_batch": 1, "sequence_length": 8192)"}).text(), "");
+                       .training = R"("global_batch": 64, "micro_batch": 1, "sequence_length": 8192)"})
+                .text(),
+            "");
 }
 
-// --- frameworks and hardware ------------------------------------------------------------------------------------------
+// --- frameworks and hardware
+// ------------------------------------------------------------------------------------------
 
 TEST(FrameworkRule, DeepSpeedPipelineExcludesGradientShards) {
   for (const char* zero : {"2", "3"}) {
     const std::string parallel = std::string(R"("pp": 4, "zero": )") + zero;
-    EXPECT_THAT(read(Parts{.framework = "deepspeed", .parallel = parallel}).text(),
-                HasSubstr(std::string("DeepSpeed refuses ZeRO-") + zero + " with pipeline parallelism (pp=4)"));
+    EXPECT_THAT(
+        read(Parts{.framework = "deepspeed", .parallel = parallel}).text(),
+        HasSubstr(std::string("DeepSpeed refuses ZeRO-") + zero + " with pipeline parallelism (pp=4)"));
     const Read elsewhere = read(Parts{.framework = "orrery", .parallel = parallel});
     EXPECT_EQ(elsewhere.errors(), 0U);
     EXPECT_THAT(elsewhere.text(), HasSubstr("times a step, once a microbatch"));
@@ -270,38 +300,47 @@ TEST(FrameworkRule, NvlsNeedsHopperSwitches) {
 TEST(FrameworkRule, RecomputeEveryBelongsToFull) {
   EXPECT_THAT(read(Parts{.training = training(64, 1, R"(, "recompute_every": 2)")}).text(),
               HasSubstr("recompute_every=2 says how full recomputation is spaced, but recompute is none"));
-  EXPECT_THAT(read(Parts{.training = training(64, 1, R"(, "recompute": "full", "recompute_every": 33)")}).text(),
-              HasSubstr("recompute_every=33 is more than the model's 32 layers"));
-  EXPECT_EQ(read(Parts{.training = training(64, 1, R"(, "recompute": "full", "recompute_every": 2)")}).text(), "");
+  EXPECT_THAT(
+      read(Parts{.training = training(64, 1, R"(, "recompute": "full", "recompute_every": 33)")}).text(),
+      HasSubstr("recompute_every=33 is more than the model's 32 layers"));
+  EXPECT_EQ(read(Parts{.training = training(64, 1, R"(, "recompute": "full", "recompute_every": 2)")}).text(),
+            "");
 }
 
 TEST(FrameworkRule, OffloadedOptimizerIsAdam) {
-  const Parts parts{.training = training(64, 1, R"(, "optimizer": "sgd")"), .rest = R"("offload": { "optimizer": "cpu" })"};
+  const Parts parts{.training = training(64, 1, R"(, "optimizer": "sgd")"),
+                    .rest = R"("offload": { "optimizer": "cpu" })"};
   EXPECT_THAT(read(parts).text(), HasSubstr("only Adam runs on the CPU"));
   Parts adam = parts;
   adam.training = training(64, 1);
   EXPECT_EQ(read(adam).text(), "");
 }
 
-// --- sizes ------------------------------------------------------------------------------------------------------------
+// --- sizes
+// ------------------------------------------------------------------------------------------------------------
 
 TEST(SizeRule, ActivationsAndTheClock) {
   const char* llama = R"("models/zoo/llama-2-7b.json")";
-  const Read large = read(Parts{.model = llama, .training = R"("micro_batch": 1000000, "accumulation": 1, "sequence_length": 100000)"});
+  const Read large = read(Parts{
+      .model = llama, .training = R"("micro_batch": 1000000, "accumulation": 1, "sequence_length": 100000)"});
   EXPECT_THAT(large.text(), HasSubstr("TB of activations a rank"));
-  const Read slow = read(Parts{.model = llama, .training = R"("micro_batch": 1, "global_batch": 320000000, "sequence_length": 4096)"});
+  const Read slow = read(Parts{
+      .model = llama, .training = R"("micro_batch": 1, "global_batch": 320000000, "sequence_length": 4096)"});
   EXPECT_THAT(slow.text(), HasSubstr("beyond the simulator's clock"));
 }
 
 // 32,768 microbatches of a 70B model are slow, and legal.
 TEST(SizeRule, ManyMicrobatchesAreLegal) {
-  const Read r = read(Parts{.model = R"("models/zoo/llama-2-70b.json")", .nodes = 1, .parallel = R"("tp": 8)",
+  const Read r = read(Parts{.model = R"("models/zoo/llama-2-70b.json")",
+                            .nodes = 1,
+                            .parallel = R"("tp": 8)",
                             .training = training(32768, 1)});
   EXPECT_EQ(r.text(), "");
   EXPECT_EQ(r.scenario.training.microbatches, 32768);
 }
 
-// --- advice -----------------------------------------------------------------------------------------------------------
+// --- advice
+// -----------------------------------------------------------------------------------------------------------
 
 void expect_one_warning(const Parts& parts, const std::string& text) {
   const Read r = read(parts);
@@ -317,7 +356,8 @@ TEST(Advice, TensorParallelismLeavesTheNode) {
 }
 
 TEST(Advice, OneReplicaShardsNothing) {
-  expect_one_warning(Parts{.nodes = 1, .parallel = R"("pp": 8, "zero": 1)"}, "zero=1 shards nothing: dp is 1");
+  expect_one_warning(Parts{.nodes = 1, .parallel = R"("pp": 8, "zero": 1)"},
+                     "zero=1 shards nothing: dp is 1");
 }
 
 // p = 4, m = 1..3 run, with a warning.
@@ -326,7 +366,8 @@ TEST(Advice, FewMicrobatches) {
     expect_one_warning(Parts{.parallel = R"("pp": 4)", .training = training(8 * m, 1)},
                        std::to_string(m) + " microbatches do not fill pp=4 stages");
   EXPECT_EQ(read(Parts{.parallel = R"("pp": 4)", .training = training(32, 1)}).text(), "");
-  expect_one_warning(Parts{.parallel = R"("pp": 4)", .training = training(8, 1)}, "at least 75 % of the step is bubble");
+  expect_one_warning(Parts{.parallel = R"("pp": 4)", .training = training(8, 1)},
+                     "at least 75 % of the step is bubble");
 }
 
 TEST(Advice, SelectiveRecomputationWithFusedAttention) {
@@ -338,13 +379,17 @@ TEST(Advice, SelectiveRecomputationWithFusedAttention) {
 }
 
 TEST(Advice, SchedulesThatTheFrameworkLacks) {
-  expect_one_warning(Parts{.framework = "megatron", .parallel = R"("pp": 2, "schedule": "gpipe")"}, "megatron has no gpipe schedule");
-  expect_one_warning(Parts{.framework = "deepspeed", .parallel = R"("pp": 2, "vpp": 2)"}, "deepspeed has no interleaved schedule");
-  expect_one_warning(Parts{.framework = "megatron", .parallel = R"("zero": 3)"}, "Megatron-LM's distributed optimizer is ZeRO-1");
+  expect_one_warning(Parts{.framework = "megatron", .parallel = R"("pp": 2, "schedule": "gpipe")"},
+                     "megatron has no gpipe schedule");
+  expect_one_warning(Parts{.framework = "deepspeed", .parallel = R"("pp": 2, "vpp": 2)"},
+                     "deepspeed has no interleaved schedule");
+  expect_one_warning(Parts{.framework = "megatron", .parallel = R"("zero": 3)"},
+                     "Megatron-LM's distributed optimizer is ZeRO-1");
 }
 
 TEST(Advice, SettingsWithoutEffect) {
-  const Read r = read(Parts{.rest = R"("overlap": { "pipeline": true, "tensor_backward": false, "prefetch_units": 2,
+  const Read r =
+      read(Parts{.rest = R"("overlap": { "pipeline": true, "tensor_backward": false, "prefetch_units": 2,
     "parameter_gather": true }, "offload": { "pinned": false }, "kernels": { "fused_softmax": true })"});
   EXPECT_EQ(r.errors(), 0U);
   EXPECT_EQ(r.scenario.warnings.size(), 6U) << r.text();

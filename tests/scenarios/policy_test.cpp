@@ -42,7 +42,9 @@ TEST(Policy, SinglePrecisionHasNoMasterCopy) {
 
 TEST(Policy, Buckets) {
   const auto elements = [](const char* framework, const char* overlap, int nodes, const char* parallel) {
-    return read(Parts{.nodes = nodes, .framework = framework, .parallel = parallel,
+    return read(Parts{.nodes = nodes,
+                      .framework = framework,
+                      .parallel = parallel,
                       .training = R"("micro_batch": 1, "accumulation": 1, "sequence_length": 128)",
                       .rest = std::string("\"overlap\": {") + overlap + "}"})
         .scenario.overlap.bucket_elements;
@@ -51,7 +53,7 @@ TEST(Policy, Buckets) {
   EXPECT_EQ(elements("megatron", R"("gradient_reduce": true)", 4, ""), 40'000'000);
   EXPECT_EQ(elements("megatron", R"("gradient_reduce": true)", 16, ""), 128'000'000);
   EXPECT_EQ(elements("deepspeed", "", 4, ""), 500'000'000);
-  EXPECT_EQ(elements("ddp", "", 4, ""), 6'553'600);  // 25 MiB of fp32
+  EXPECT_EQ(elements("ddp", "", 4, ""), 6'553'600);                                   // 25 MiB of fp32
   EXPECT_EQ(elements("deepspeed", R"("bucket_size": "100 MB")", 4, ""), 50'000'000);  // of 2-byte gradients
 }
 
@@ -72,33 +74,42 @@ TEST(Policy, OverlapFollowsThePlan) {
 // 5e7 elements are seven layers of GPT-2 and less than one of a 7B model.
 TEST(Policy, PrefetchInLayers) {
   const auto units = [](const char* model) {
-    return read(Parts{.model = model, .framework = "deepspeed", .parallel = R"("zero": 3)"}).scenario.overlap.prefetch_units;
+    return read(Parts{.model = model, .framework = "deepspeed", .parallel = R"("zero": 3)"})
+        .scenario.overlap.prefetch_units;
   };
   EXPECT_EQ(units(R"("models/zoo/gpt2-124m.json")"), 7);
   EXPECT_EQ(units(R"("models/zoo/llama-2-7b.json")"), 1);
 }
 
 TEST(Policy, RecipeCanBeChangedAndSaysSo) {
-  const auto scenario = [](const char* recipe) { return read(Parts{.framework = "deepspeed", .rest = recipe}); };
+  const auto scenario = [](const char* recipe) {
+    return read(Parts{.framework = "deepspeed", .rest = recipe});
+  };
   const testing::Read r = scenario(R"("recipe": { "gradient_bytes": 4 })");
   ASSERT_EQ(r.text(), "");
   EXPECT_EQ(bytes_per_parameter(r.scenario.recipe), 18);
   EXPECT_EQ(r.scenario.recipe.name, "deepspeed bf16, changed here: 2 + 4 + 4 + 8 = 18 B/parameter");
-  EXPECT_EQ(scenario("\"recipe\": {}").scenario.recipe.name, "deepspeed bf16: 2 + 2 + 4 + 8 = 16 B/parameter");
-  EXPECT_THAT(scenario(R"("recipe": { "gradient_bytes": 3 })").text(), HasSubstr("gradient_bytes=3 is not supported here"));
+  EXPECT_EQ(scenario("\"recipe\": {}").scenario.recipe.name,
+            "deepspeed bf16: 2 + 2 + 4 + 8 = 16 B/parameter");
+  EXPECT_THAT(scenario(R"("recipe": { "gradient_bytes": 3 })").text(),
+              HasSubstr("gradient_bytes=3 is not supported here"));
   EXPECT_THAT(scenario(R"("recipe": { "optimizer_state_bytes": 0 })").text(), HasSubstr("use 4 or 8"));
 }
 
 TEST(Policy, MasterCopyOfFp32Refused) {
-  const testing::Read r = read(Parts{.training = R"("global_batch": 64, "micro_batch": 1, "sequence_length": 128,
-    "precision": "fp32")", .rest = R"("recipe": { "master_weights": true })"});
+  const testing::Read r =
+      read(Parts{.training = R"("global_batch": 64, "micro_batch": 1, "sequence_length": 128,
+    "precision": "fp32")",
+                 .rest = R"("recipe": { "master_weights": true })"});
   EXPECT_THAT(r.text(), HasSubstr("there is no master copy"));
 }
 
 TEST(Policy, VocabularyPadding) {
   const auto rows = [](const char* framework) {
-    return read(Parts{.model = R"("models/zoo/gpt2-124m.json")", .framework = framework,
-                      .parallel = R"("tp": 2)"}).scenario.vocab_rows();
+    return read(Parts{.model = R"("models/zoo/gpt2-124m.json")",
+                      .framework = framework,
+                      .parallel = R"("tp": 2)"})
+        .scenario.vocab_rows();
   };
   EXPECT_EQ(rows("megatron"), 50432);   // 50257 to a multiple of 256
   EXPECT_EQ(rows("deepspeed"), 50258);  // to a multiple of tp only
@@ -107,7 +118,9 @@ TEST(Policy, VocabularyPadding) {
 TEST(Policy, DropoutIsTheModelsUnlessStated) {
   const auto dropout = [](const char* more) {
     return read(Parts{.model = R"({ "base": "models/zoo/gpt2-124m.json", "dropout": 0.25 })",
-                      .training = std::string(R"("global_batch": 64, "micro_batch": 1, "sequence_length": 128)") + more})
+                      .training =
+                          std::string(R"("global_batch": 64, "micro_batch": 1, "sequence_length": 128)") +
+                          more})
         .scenario.training.dropout;
   };
   EXPECT_DOUBLE_EQ(dropout(""), 0.25);

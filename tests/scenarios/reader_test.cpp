@@ -33,15 +33,18 @@ TEST(ReadScenario, OrderDecidesTheStrides) {
   EXPECT_EQ(r.scenario.parallel.tp_stride, 4);
   EXPECT_EQ(r.scenario.parallel.dp_stride, 8);
   for (const char* bad : {"tp-dp", "tp-dp-pp-pp", "tp-dp-xp", "", "tp-tp-pp", "tp--dp-pp"})
-    EXPECT_THAT(read(Parts{.parallel = "\"order\": \"" + std::string(bad) + "\""}).text(), HasSubstr("order must name")) << bad;
+    EXPECT_THAT(read(Parts{.parallel = "\"order\": \"" + std::string(bad) + "\""}).text(),
+                HasSubstr("order must name"))
+        << bad;
 }
 
 // Two of the three terms give the third.
 TEST(ReadScenario, SolvesAnyTermOfTheBatch) {
-  for (const char* terms : {R"("global_batch": 128, "micro_batch": 2)", R"("global_batch": 128, "accumulation": 2)",
-                            R"("micro_batch": 2, "microbatches": 2)",
-                            R"("global_batch": 128, "micro_batch": 2, "accumulation": 2)",
-                            R"("global_batch": 128, "micro_batch": "auto", "accumulation": 2)"}) {
+  for (const char* terms :
+       {R"("global_batch": 128, "micro_batch": 2)", R"("global_batch": 128, "accumulation": 2)",
+        R"("micro_batch": 2, "microbatches": 2)",
+        R"("global_batch": 128, "micro_batch": 2, "accumulation": 2)",
+        R"("global_batch": 128, "micro_batch": "auto", "accumulation": 2)"}) {
     const Read r = read(Parts{.training = std::string(terms) + R"(, "sequence_length": 128)"});
     ASSERT_EQ(r.text(), "") << terms;
     EXPECT_EQ(r.scenario.training.global_batch, 128) << terms;
@@ -75,12 +78,14 @@ TEST(ReadScenario, MeasuredValues) {
   EXPECT_DOUBLE_EQ(*r.scenario.measured->peak_memory_bytes, 18.6e9);
   EXPECT_DOUBLE_EQ(*r.scenario.measured->samples_per_s, 211.4);
   EXPECT_FALSE(r.scenario.measured->tflops_per_gpu.has_value());
-  EXPECT_THAT(read(Parts{.rest = R"("measured": { "source": "someone" })"}).text(), HasSubstr("measured holds no measurement"));
+  EXPECT_THAT(read(Parts{.rest = R"("measured": { "source": "someone" })"}).text(),
+              HasSubstr("measured holds no measurement"));
 }
 
 // What cannot be simulated yet is refused, not ignored.
 TEST(ReadScenario, LaterPartsAreRefused) {
-  const Read r = read(Parts{.parallel = R"("cp": 2, "ep": 1, "etp": 1)", .rest = R"("price": {}, "failures": {})"});
+  const Read r =
+      read(Parts{.parallel = R"("cp": 2, "ep": 1, "etp": 1)", .rest = R"("price": {}, "failures": {})"});
   EXPECT_EQ(r.errors(), 3U);
   EXPECT_THAT(r.text(), HasSubstr("context parallelism is not supported yet"));
   EXPECT_THAT(r.text(), HasSubstr("\"price\" is not supported yet"));
@@ -89,9 +94,11 @@ TEST(ReadScenario, LaterPartsAreRefused) {
 
 TEST(ReadScenario, OnePrecision) {
   const auto training = [](const char* text) {
-    return read(Parts{.training = std::string(R"("global_batch": 64, "micro_batch": 1, "sequence_length": 128, )") + text});
+    return read(Parts{
+        .training = std::string(R"("global_batch": 64, "micro_batch": 1, "sequence_length": 128, )") + text});
   };
-  EXPECT_THAT(training(R"("precision": ["fp16", "bf16"])").text(), HasSubstr("fp16 and bf16 exclude each other"));
+  EXPECT_THAT(training(R"("precision": ["fp16", "bf16"])").text(),
+              HasSubstr("fp16 and bf16 exclude each other"));
   EXPECT_THAT(training(R"("fp16": true, "bf16": true)").text(), HasSubstr("write \"precision\": \"fp16\""));
   EXPECT_THAT(training(R"("precision": "fp8")").text(), HasSubstr("fp8 is not supported yet"));
   EXPECT_THAT(training(R"("precision": "half")").text(), HasSubstr("allowed: fp32, tf32, fp16, bf16"));
@@ -116,7 +123,8 @@ TEST(ReadScenario, AllErrorsAtOnceAtTheirPlaces) {
   EXPECT_THAT(r.text(), HasSubstr("test.json:5:23: error: tp=3 does not divide heads=32\n"
                                   "  5 |   \"parallel\": { \"tp\": 3, \"schedule\": \"interleaved\" },\n"
                                   "    |                       ^ use 1, 2, 4, 8, 16 or 32\n"));
-  EXPECT_THAT(r.text(), HasSubstr("test.json:6:74: error: sequence_length=4096 is beyond the 2048 learned positions"));
+  EXPECT_THAT(r.text(),
+              HasSubstr("test.json:6:74: error: sequence_length=4096 is beyond the 2048 learned positions"));
 }
 
 TEST(ReadScenario, MissingPartsAreNamed) {

@@ -1,4 +1,5 @@
-// Scenarios written in a test: parsed as a file "test.json" in the source root, with small models and real clusters.
+// Scenarios written in a test: parsed as a file "test.json" in the source root, with small models and real
+// clusters.
 #pragma once
 
 #include <memory>
@@ -35,7 +36,7 @@ inline Read read(const std::string& text, const std::string& path = "test.json")
 struct Parts {
   int layers = 32, heads = 32, kv_heads = 32, hidden = 4096, ffn_hidden = 16384;
   std::string model{};  // instead of the numbers
-  int nodes = 4;      // DGX A100 80GB
+  int nodes = 4;        // DGX A100 80GB
   std::string cluster{};
   std::string framework = "orrery";
   std::string parallel{};
@@ -45,17 +46,19 @@ struct Parts {
 
 inline std::string compose(const Parts& p) {
   const auto n = [](int value) { return std::to_string(value); };
-  const std::string model =
-      !p.model.empty() ? p.model
-                       : R"({ "layers": )" + n(p.layers) + R"(, "heads": )" + n(p.heads) + R"(, "kv_heads": )" +
-                             n(p.kv_heads) + R"(, "hidden": )" + n(p.hidden) + R"(, "ffn_hidden": )" + n(p.ffn_hidden) +
-                             R"(, "vocab": 51200, "max_positions": 2048 })";
+  const std::string model = !p.model.empty()
+                                ? p.model
+                                : R"({ "layers": )" + n(p.layers) + R"(, "heads": )" + n(p.heads) +
+                                      R"(, "kv_heads": )" + n(p.kv_heads) + R"(, "hidden": )" + n(p.hidden) +
+                                      R"(, "ffn_hidden": )" + n(p.ffn_hidden) +
+                                      R"(, "vocab": 51200, "max_positions": 2048 })";
   const std::string cluster =
-      !p.cluster.empty() ? p.cluster
-                         : R"({ "base": "hardware/clusters/a100-80g-16x8.json", "nodes": )" + n(p.nodes) + " }";
-  return "{\n  \"model\": " + model + ",\n  \"cluster\": " + cluster + ",\n  \"framework\": \"" + p.framework +
-         "\",\n  \"parallel\": { " + p.parallel + " },\n  \"training\": { " + p.training + " }" +
-         (p.rest.empty() ? "" : ",\n  " + p.rest) + "\n}\n";
+      !p.cluster.empty()
+          ? p.cluster
+          : R"({ "base": "hardware/clusters/a100-80g-16x8.json", "nodes": )" + n(p.nodes) + " }";
+  return "{\n  \"model\": " + model + ",\n  \"cluster\": " + cluster + ",\n  \"framework\": \"" +
+         p.framework + "\",\n  \"parallel\": { " + p.parallel + " },\n  \"training\": { " + p.training +
+         " }" + (p.rest.empty() ? "" : ",\n  " + p.rest) + "\n}\n";
 }
 
 inline Read read(const Parts& parts) { return read(compose(parts)); }
