@@ -1,0 +1,96 @@
+// Thresholds: 30 % communication and 70 % busy are what practitioners of this field worry about; a bubble above 20 %
+// and a host above 10 % are where another setting usually wins more than it costs.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/metrics/advice.h"
+
+namespace orrery::sim {
+namespace {
+
+constexpr double kMuchCommunication = 0.30, kIdle = 0.70, kLargeBubble = 0.20, kHostBound = 0.10, kStragglers = 0.10;
+
+double share(const Result& result, Share s) {
+  return result.step_time_s.value > 0.0 ? result.waterfall_s[static_cast<std::size_t>(s)] / result.step_time_s.value : 0.0;
+}
+
+struct Trying {
+  Place place;
+  std::string hint;
+};
+
+Trying less_communication(const scenarios::Scenario& s, std::size_t group) {
+  const scenarios::Parallel& p = s.parallel;
+  if (group == 0) {
+    if (s.overlap.tensor_backward) return {s.origins.tp, "a smaller tp with more pp or ZeRO; keep tp within a node"};
+    return {s.origins.tp, "a smaller tp, or overlap.tensor_backward"};
+  }
+  if (group == 1) {
+    if (p.zero == 3) return {s.origins.zero, "a larger micro_batch (weights are gathered once a microbatch), or zero 1 or 2"};
+    if (!s.overlap.gradient_reduce) return {s.origins.dp, "overlap.gradient_reduce, or a larger global_batch"};
+    return {s.origins.dp, "a larger global_batch (gradients travel once a step), or less dp"};
+  }
+  if (group == 2) return {s.origins.pp, s.overlap.pipeline ? "fewer stages" : "overlap.pipeline, or fewer stages"};
+  return {s.origins.parallel, "untied embeddings, or both ends of the model on one stage"};
+}
+
+void advise_communication(const scenarios::Scenario& s, const Result& r, std::vector<Diagnostic>& found) {
+  if (r.communication_total <= kMuchCommunication) return;
+  static constexpr std::array kNames = {"tensor", "data", "pipeline", "other"};
+  const auto& by_group = r.communication_exposed > 0.05 ? r.exposed_by_group : r.communication_by_group;
+  const auto largest = static_cast<std::size_t>(std::max_element(by_group.begin(), by_group.end()) - by_group.begin());
+  const Trying trying = less_communication(s, largest);
+  found.push_back({Severity::warning, trying.place,
+                   fmt::format("transfers run {:.0f} % of the step ({:.0f} % not hidden), most of it {}-parallel",
+                               100.0 * r.communication_total, 100.0 * r.communication_exposed, kNames[largest]),
+                   trying.hint});
+}
+
+void advise_bubble(const scenarios::Scenario& s, const Result& r, std::vector<Diagnostic>& found) {
+  if (r.bubble_fraction <= kLargeBubble) return;
+  const std::int64_t batch = 2 * s.training.global_batch;
+  const std::string more = fmt::format("more microbatches (global_batch {} has twice as many), {}", batch,
+                                       s.parallel.vpp == 1 ? "the interleaved schedule (vpp), or fewer stages"
+                                                           : "more chunks (vpp), or fewer stages");
+  found.push_back({Severity::warning, s.origins.pp,
+                   fmt::format("the pipeline's bubble is {:.0f} % of the step: {} microbatches on {} stages",
+                               100.0 * r.bubble_fraction, s.training.microbatches, s.parallel.pp),
+                   more});
+}
+
+void advise_idle(const scenarios::Scenario& s, const Result& r, std::vector<Diagnostic>& found) {
+  if (r.gpu_busy >= kIdle) return;
+  found.push_back({Severity::warning, s.origins.training,
+                   fmt::format("the GPUs compute only {:.0f} % of the time", 100.0 * r.gpu_busy),
+                   "see where the time goes: the largest of communication, bubble, host and wait is what to change"});
+}
+
+void advise_host(const scenarios::Scenario& s, const Result& r, std::vector<Diagnostic>& found) {
+  const double host = share(r, Share::host), copy = share(r, Share::copy), wait = share(r, Share::wait);
+  if (host > kHostBound)
+    found.push_back({Severity::warning, s.origins.micro_batch,
+                     fmt::format("GPUs wait {:.0f} % of the step for the host, which issues kernels one by one", 100.0 * host),
+                     "a larger micro_batch, fused kernels, or less tp: fewer and longer kernels"});
+  if (copy > kHostBound)
+    found.push_back({Severity::warning, s.origins.training,
+                     fmt::format("host copies and the CPU optimizer take {:.0f} % of the step", 100.0 * copy),
+                     "more data-parallel ranks share the optimizer's work (ZeRO), a larger global_batch, or no offload"});
+  if (wait > kStragglers)
+    found.push_back({Severity::warning, s.origins.cluster,
+                     fmt::format("ranks wait {:.0f} % of the step for slower ranks of their group", 100.0 * wait),
+                     "balance layers_per_stage, or leave out the slow GPUs"});
+}
+
+}  // namespace
+
+std::vector<Diagnostic> time_advice(const scenarios::Scenario& s, const Result& r) {
+  std::vector<Diagnostic> found;
+  advise_communication(s, r, found);
+  advise_idle(s, r, found);
+  advise_bubble(s, r, found);
+  advise_host(s, r, found);
+  return found;
+}
+
+}  // namespace orrery::sim
