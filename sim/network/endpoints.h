@@ -31,6 +31,7 @@ class Endpoints {
   double nvlink_capacity(const GpuPlace& gpu) const { return gpus_[table_index(gpu)].nvlink; }  // B/s, one direction
   double pcie_capacity(const GpuPlace& gpu) const { return gpus_[table_index(gpu)].pcie; }
   double nic_capacity(std::int64_t node, int nic) const;  // usable
+  int nics_on(std::int64_t node) const { return static_cast<int>(nics_at(node).vertices.size()); }
   VertexIndex vertex_of(const GpuPlace& gpu) const;
   VertexIndex nic_vertex(std::int64_t node, int nic) const;
 

@@ -30,7 +30,11 @@ struct Estimate {
   double port_bytes = 0.0;     // out of (and into) one member's NVLink ports or PCIe slot
   double machine_bytes = 0.0;  // out of (and into) the NICs of one machine
   int channels = 1;            // = thread blocks on each member
-  double time_us(double bytes) const { return latency_us + bytes / (1000.0 * bandwidth); }
+  double interference = 0.0;   // k: latency l and transfer x do not overlap freely, which costs k l x / (l + x) more
+  double time_us(double size) const {
+    const double transfer = size / (1000.0 * bandwidth);
+    return latency_us + transfer + interference * latency_us * transfer / (latency_us + transfer);
+  }
 };
 
 // Steps of a ring, and the factor busbw / algbw = steps / n as nccl-tests defines it (broadcast: 1).

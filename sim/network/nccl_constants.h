@@ -21,6 +21,9 @@ double tree_base_us(std::size_t protocol);
 double ring_hop_us(Hop hop, std::size_t protocol);
 double tree_hop_us(Hop hop, std::size_t protocol);
 inline constexpr double kNvlsIntraUs = 25.0, kNvlsTreeNetworkUs = 20.9;
+// Ours: see Estimate::interference. Trees between machines, middle sizes: 1.35 times the sum of both, on InfiniBand and EFA
+// alike.
+inline constexpr double kTreeInterference = 1.4;
 
 // Limits of bandwidth by architecture; columns: 1 machine, 2 machines, more.
 struct ArchitectureLimits {
@@ -44,9 +47,10 @@ struct Correction {
   double latency;            // factor on base and intra-machine latencies
   double simple_extra_us;    // Simple starts later than its constant says
   double bandwidth;          // NVLink plateau / NCCL's constant
+  double fill;               // part of a ring step that is not overlapped inside a machine
   double nvls;               // NVLS plateau / NCCL's formula
   double point_to_point_us;  // grouped send and receive inside a machine, at size 0
-  double point_to_point;     // one pair over NVSwitch, share of the port
+  double pair, all_to_all;   // over NVSwitch: share of the port that one pair, and all pairs, reach
 };
 const Correction& correction_of(const hardware::Gpu& gpu);
 

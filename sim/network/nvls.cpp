@@ -8,6 +8,8 @@ namespace {
 
 using schedule::OpKind;
 
+constexpr double kRampUs = 80.0, kRampBytes = 16e6;
+
 // In-switch reduction needs more than two members, all behind one set of NVSwitches.
 bool supported(const CollectiveCall& call) {
   return call.cluster.node.nvls && call.links.nvswitch && call.links.per_node > 2;
@@ -26,7 +28,8 @@ Estimate finish(const CollectiveCall& call, double latency_us, double bus) {
   Estimate estimate;
   estimate.protocol = scenarios::Protocol::simple;
   estimate.choice_us = latency_us + call.bytes * factor / (1000.0 * bus);
-  estimate.latency_us = latency_us + correction.simple_extra_us;
+  estimate.latency_us = latency_us + kNvlsIntraUs * (correction.latency - 1.0) +
+                        kRampUs * call.bytes / (call.bytes + kRampBytes);
   return estimate;
 }
 
@@ -61,6 +64,7 @@ std::optional<Estimate> nvls_tree_estimate(const CollectiveCall& call) {
   // Between machines a byte crosses the NICs as in the plain tree: bus / 2 of algorithm bandwidth.
   estimate.bandwidth = std::min({inside_real, 0.5 * links.tree_between, cap / bus_factor(call.kind, ranks)});
   const double p = static_cast<double>(links.per_node);
+  estimate.interference = kTreeInterference;
   estimate.port_bytes = call.bytes * (p + 1.0) / p;
   estimate.machine_bytes = 0.5 * links.tree_streams * call.bytes;
   estimate.channels = channels;

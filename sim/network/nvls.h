@@ -3,7 +3,7 @@
 //
 // Per channel NCCL takes intra = bus x efficiency x (channels - 1) / channels, doubled for all_reduce (two operations are
 // pipelined), and T = 25 us (+ 2 floor(log2 N) x 20.9 us) + S steps / (n B). Measured plateaus are 0.83 of that
-// (H100: 274 of 328 GB/s, B300: 477 of 584).
+// (H100: 274 of 328 GB/s, B300: 477 of 584), and are reached late: 80 us x S / (S + 16 MB) more (H100, two tables).
 #pragma once
 
 #include "sim/network/estimate.h"

@@ -8,8 +8,9 @@ namespace {
 constexpr std::size_t kSimple = 2;
 
 double latency_us(const hardware::Cluster& cluster, bool crosses, double hop_latency_us) {
-  const double inside = correction_of(cluster.gpu).point_to_point_us;
-  return crosses ? inside + ring_hop_us(Hop::network, kSimple) + hop_latency_us : inside;
+  const Correction& correction = correction_of(cluster.gpu);
+  if (!crosses) return correction.point_to_point_us;
+  return ring_base_us(kSimple) * correction.latency + ring_hop_us(Hop::network, kSimple) + hop_latency_us;
 }
 
 }  // namespace
@@ -21,7 +22,8 @@ Estimate all_to_all_estimate(const CollectiveCall& call) {
   estimate.latency_us = latency_us(call.cluster, links.nodes > 1, links.hop_latency_us);
   double us_per_byte = 0.0;
   if (links.per_node > 1) {
-    const double plateau = links.nvlink ? correction_of(call.cluster.gpu).bandwidth : 1.0;
+    const Correction& correction = correction_of(call.cluster.gpu);
+    const double plateau = links.nvswitch ? correction.all_to_all : links.nvlink ? correction.bandwidth : 1.0;
     us_per_byte = 1.0 / (n * links.pair_rate * plateau * 1000.0);
     estimate.port_bytes = call.bytes * (p - 1.0) / n;
   }
@@ -40,7 +42,7 @@ Estimate pair_estimate(const hardware::Cluster& cluster, const PairLinks& links,
   Estimate estimate;
   estimate.latency_us = latency_us(cluster, links.crosses, links.hop_latency_us);
   estimate.bandwidth = links.width;
-  if (!links.crosses && links.nvlink) estimate.bandwidth *= links.nvswitch ? correction.point_to_point : correction.bandwidth;
+  if (!links.crosses && links.nvlink) estimate.bandwidth *= links.nvswitch ? correction.pair : correction.bandwidth;
   estimate.port_bytes = links.crosses ? 0.0 : bytes;
   estimate.machine_bytes = links.crosses ? bytes : 0.0;
   estimate.choice_us = estimate.time_us(bytes);

@@ -3,7 +3,7 @@
 //
 //     one pair:    T = latency + S / width        width: the narrowest link; over NVSwitch 0.81 of the port (measured:
 //                                                  195 of 240 GB/s, nccl-tests sendrecv, 8 x A100)
-//     all to all:  T = latency + max(S / (n pair_rate), p S (n - p) / (n exchange))
+//     all to all:  T = latency + max(S / (n pair_rate), p S (n - p) / (n exchange))    over NVSwitch 0.74 to 0.86 of it
 //
 // with n members, p on a machine, S the buffer of one member, pair_rate what all pairs inside can do at once, exchange
 // the NIC bandwidth of a machine. Latency: measured inside a machine; between machines the base and one Simple network

@@ -12,7 +12,7 @@ enum class Regime : std::uint8_t { latency, mixed, bandwidth };  // latency shar
 
 struct ResidualInterval {
   double low, high;
-  int measurements;  // 0: none; carried over from the row above, wider
+  int measurements;  // 0: none; carried over from another row, wider
 };
 
 Where where_of(bool crosses_machines, const hardware::Cluster& cluster);

@@ -8,8 +8,6 @@ namespace {
 using scenarios::Protocol;
 using schedule::OpKind;
 
-constexpr double kFill = 0.5;
-
 // NCCL's bus bandwidth of a protocol, from that of the links.
 double protocol_bus(const CollectiveCall& call, Protocol protocol, double bus) {
   const GroupLinks& links = call.links;
@@ -76,7 +74,7 @@ std::optional<Estimate> ring_estimate(const CollectiveCall& call, Protocol proto
   const bool one_machine = links.nodes == 1;
   const double steps = ring_steps(call.kind, ranks);
   const double plateau = one_machine && links.nvlink ? correction.bandwidth : 1.0;
-  const double fill = one_machine ? (steps + kFill) / steps : 1.0;
+  const double fill = one_machine && links.nvlink ? (steps + correction.fill) / steps : 1.0;
   estimate.bandwidth = bus * plateau / (factor * fill);
   estimate.port_bytes = factor * call.bytes * (one_machine ? 1.0 : 1.0 - 1.0 / static_cast<double>(links.per_node));
   estimate.machine_bytes = one_machine ? 0.0 : factor * call.bytes;

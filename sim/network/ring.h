@@ -4,8 +4,8 @@
 //     T = latency + (steps + fill) / n x S / B
 //
 // latency = base + (steps - between) x hop_inside + between x hop_network, of which 2 (N - 1) or N - 1 steps run between
-// machines (NCCL src/graph/tuning.cc). fill = 1/2 inside one machine: a step's chunk is passed on in two slices, so the
-// last half of a chunk is not overlapped (measured: 2, 3, 4, 8 GPUs reach 1.25, 1.13, 1.08, 1.04 of the ideal time).
+// machines (NCCL src/graph/tuning.cc). fill = 1/2 inside one machine, from Ampere on: a step's chunk is passed on in two
+// slices, of which the last is not overlapped (measured: 2, 3, 4, 8 GPUs take 1.25, 1.13, 1.08, 1.04 of the ideal time).
 #pragma once
 
 #include "sim/network/estimate.h"

@@ -12,6 +12,7 @@ constexpr int kBudget = 4'000;  // hops tried for one ring
 
 struct Hop {
   std::vector<std::uint32_t> arcs;
+  std::int64_t cost = 0;
   bool nvlink = false;
 };
 
@@ -26,6 +27,7 @@ class Board {
         const Route route = routes.route(members[a], members[b]);
         Hop& hop = hops_[a * count_ + b];
         hop.nvlink = route.nvlink_only;
+        hop.cost = routes.cost(members[a], members[b]);
         for (const ArcIndex arc : route.arcs) {
           hop.arcs.push_back(topology.graph[arc].index);
           capacity_[hop.arcs.back()] = topology.graph[arc].usable;
@@ -44,7 +46,18 @@ class Board {
     return found;
   }
 
-  RingSet fill(double quantum) const {
+  // Costs of hops, ascending: the farthest kind of hop that a search may use.
+  std::vector<std::int64_t> reaches() const {
+    std::vector<std::int64_t> found;
+    for (const Hop& hop : hops_)
+      if (!hop.arcs.empty()) found.push_back(hop.cost);
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
+  }
+
+  RingSet fill(double quantum, std::int64_t reach) {
+    reach_ = reach;
     std::vector<double> left = capacity_;
     RingSet set{0, quantum, true};
     std::vector<std::size_t> ring;
@@ -65,6 +78,7 @@ class Board {
 
   // Free capacity of a hop for one more quantum; a route may use an arc once only, so the minimum is enough.
   double room(const Hop& h, const std::vector<double>& left) const {
+    if (h.cost > reach_) return 0.0;
     double least = 1e300;
     for (const std::uint32_t arc : h.arcs) least = std::min(least, left[arc]);
     return least;
@@ -113,17 +127,22 @@ class Board {
   std::size_t count_;
   std::vector<Hop> hops_;
   std::vector<double> capacity_;
+  std::int64_t reach_ = 0;
 };
 
 }  // namespace
 
 RingSet search_rings(const Topology& topology, const RouteTable& routes, const std::vector<VertexIndex>& members) {
   CHECK(members.size() >= 2, members.size());
-  const Board board(topology, routes, members);
+  Board board(topology, routes, members);
+  const std::vector<double> quanta = board.quanta();
   RingSet best;
-  for (const double quantum : board.quanta()) {
-    const RingSet set = board.fill(quantum);
-    if (set.rings > 0 && set.total() > best.total() * (1.0 + 1e-9)) best = set;
+  for (const std::int64_t reach : board.reaches()) {
+    for (const double quantum : quanta) {
+      const RingSet set = board.fill(quantum, reach);
+      if (set.rings > 0 && set.total() > best.total() * (1.0 + 1e-9)) best = set;
+    }
+    if (best.rings > 0) break;
   }
   return best;
 }

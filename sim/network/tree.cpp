@@ -10,6 +10,12 @@ using scenarios::Protocol;
 
 constexpr double kNcclShare = 0.92;
 
+// What a network hop of an LL message costs beyond NCCL's constant, us.
+double loaded_hop_us(double bytes, Protocol protocol) {
+  if (protocol != Protocol::ll || bytes <= 256.0) return 0.0;
+  return 4.0 * std::min(1.0, std::log2(bytes / 256.0) / 4.0);
+}
+
 // NCCL counts on 0.92 of the links. Between machines measured trees fill the NICs as rings do (two machines of 4 V100 with
 // two EDR NICs: 23.74 of 25 GB/s), so `share` is 1 there when we predict, 0.92 when NCCL chooses.
 double protocol_bus(const CollectiveCall& call, Protocol protocol, double share) {
@@ -44,9 +50,11 @@ std::optional<Estimate> tree_estimate(const CollectiveCall& call, Protocol proto
   const double share = links.nodes > 1 && protocol == Protocol::simple ? 1.0 : kNcclShare;
   estimate.choice_us = tree_base_us(p) + inside + between +
                        call.bytes / (1000.0 * factor * protocol_bus(call, protocol, kNcclShare));
-  estimate.latency_us = (tree_base_us(p) + inside) * correction.latency + between +
+  const double loaded = 2.0 * depth * loaded_hop_us(call.bytes, protocol);
+  estimate.latency_us = (tree_base_us(p) + inside) * correction.latency + between + loaded +
                         (protocol == Protocol::simple ? correction.simple_extra_us : 0.0);
   estimate.bandwidth = factor * protocol_bus(call, protocol, share);
+  estimate.interference = links.nodes > 1 ? kTreeInterference : 0.0;
   estimate.port_bytes = links.per_node == 1 ? 0.0 : 2.0 * call.bytes;
   estimate.machine_bytes = links.nodes == 1 ? 0.0 : 0.5 * links.tree_streams * call.bytes;
   estimate.channels = used_channels(links.channels, call.bytes, protocol, 1.0);
