@@ -114,8 +114,6 @@ std::vector<Field> overlap_fields() {
        "The input gradient's collective travels during the weight gradient's product.", "true"},
       {"overlap.bucket_elements", "integer", kPolicy, "Gradients of a bucket; 0: one bucket.", "40000000"},
       {"overlap.bucket_size", "size", kPolicy, "The same as a size, instead.", "\"25 MiB\""},
-      {"overlap.reduce_every_microbatch", "true, false", kPolicy,
-       "Gradients are reduced in every microbatch (ZeRO-2, 3: always).", "true"},
       {"overlap.prefetch_units", "integer", kPolicy, "ZeRO-3: layers whose weights are gathered ahead.", "1"},
   };
 }

@@ -108,8 +108,6 @@ bool happens(When when, const PlanFacts& plan) {
       return true;
     case When::zero_3:
       return plan.zero == 3;
-    case When::zero_2_or_3:
-      return plan.zero >= 2;
     case When::interleaved:
       return plan.schedule == PipelineSchedule::interleaved;
   }

@@ -14,7 +14,7 @@
 namespace orrery::scenarios {
 
 // In which plans something happens.
-enum class When : std::uint8_t { never, always, zero_3, zero_2_or_3, interleaved };
+enum class When : std::uint8_t { never, always, zero_3, interleaved };
 
 struct BucketRule {
   std::int64_t elements = 0;         // at least this many; 0: one bucket for everything
@@ -31,7 +31,6 @@ struct Policy {
   When parameter_gather = When::never;
   When pipeline = When::never;
   When tensor_backward = When::never;
-  When reduce_every_microbatch = When::zero_2_or_3;
   BucketRule bucket;
   std::int64_t prefetch_elements = 0;  // ZeRO-3: parameters gathered ahead, in whole layers, at least one
   Kernels kernels;

@@ -16,9 +16,10 @@ namespace {
 
 // Bounds that keep every product downstream far from overflow; legality bounds the products themselves.
 constexpr std::int64_t kWaysMax = 1'000'000;  // tp, pp, dp, vpp
+constexpr std::int64_t kChunksMax = 127;      // chunks of a rank: messages are tagged with them
 constexpr std::int64_t kGlobalBatchMax = 1'000'000'000;
 constexpr std::int64_t kMicroBatchMax = 1'000'000;
-constexpr std::int64_t kMicrobatchesMax = 16'777'216;
+constexpr std::int64_t kMicrobatchesMax = 1'000'000;
 constexpr std::int64_t kSequenceMax = 16'777'216;
 constexpr std::int64_t kTokensMax = 1'000'000'000'000'000;
 
@@ -103,7 +104,7 @@ void read_parallel(Draft& d, ObjectReader& r) {
   p.sequence_parallel = r.boolean("sp", false);
   p.zero = static_cast<int>(r.integer("zero", {.fallback = 0, .min = 0, .max = 3}));
   d.dp = number_or_auto(r, "dp", kWaysMax);
-  d.vpp = number_or_auto(r, "vpp", kWaysMax);
+  d.vpp = number_or_auto(r, "vpp", kChunksMax);
   d.layers_per_virtual_stage = number_or_auto(r, "layers_per_virtual_stage", kWaysMax);
   if (r.has("schedule") && !is_auto(r.child("schedule")))
     d.schedule = r.choice<PipelineSchedule>("schedule", PipelineSchedule::one_f_one_b, schedule_words());

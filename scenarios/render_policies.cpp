@@ -16,8 +16,6 @@ std::string text(When when) {
       return "yes";
     case When::zero_3:
       return "with ZeRO-3";
-    case When::zero_2_or_3:
-      return "with ZeRO-2 or 3";
     case When::interleaved:
       return "in the interleaved schedule";
   }
@@ -61,8 +59,6 @@ std::string render_policies() {
   table += row("`overlap.parameter_gather`", [](const Policy& p) { return text(p.parameter_gather); });
   table += row("`overlap.pipeline`", [](const Policy& p) { return text(p.pipeline); });
   table += row("`overlap.tensor_backward`", [](const Policy& p) { return text(p.tensor_backward); });
-  table += row("`overlap.reduce_every_microbatch`",
-               [](const Policy& p) { return text(p.reduce_every_microbatch); });
   table += row("`overlap.bucket_elements`", [](const Policy& p) { return text(p.bucket); });
   table += row("`overlap.prefetch_units`", prefetch);
   table += row("`kernels.fused_attention`", [](const Policy& p) { return text(p.kernels.fused_attention); });

@@ -90,7 +90,6 @@ void settings_without_effect(Draft& d, Diagnostics& diagnostics) {
   idle("overlap.gradient_reduce", p.dp == 1, "dp is 1");
   idle("overlap.bucket_elements", p.dp == 1, "dp is 1");
   idle("overlap.bucket_size", p.dp == 1, "dp is 1");
-  idle("overlap.reduce_every_microbatch", p.dp == 1, "dp is 1");
   idle("overlap.parameter_gather", p.zero != 1 && p.zero != 2, zero);
   idle("overlap.prefetch_units", p.zero != 3, zero);
   idle("overlap.pipeline", p.pp == 1, "pp is 1");

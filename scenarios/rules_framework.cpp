@@ -54,15 +54,18 @@ void interleaving_in_megatron(Draft& d, Diagnostics& diagnostics) {
                   alternatives(nearest_multiples(m, p.pp))));
 }
 
-void zero_shards_gradients(Draft& d, Diagnostics& diagnostics) {
-  if (d.scenario.parallel.zero < 2 || d.scenario.parallel.dp == 1 || d.scenario.training.microbatches == 1 ||
-      d.scenario.overlap.reduce_every_microbatch)
-    return;
+void tied_embedding_under_zero(Draft& d, Diagnostics& diagnostics) {
+  const Parallel& p = d.scenario.parallel;
+  if (!d.scenario.model.tied_embeddings || p.pp == 1 || p.zero < 2) return;
+  if (d.scenario.framework == Framework::deepspeed || d.scenario.framework == Framework::ddp)
+    return;  // said above
   diagnostics.error(
-      d.at("overlap.reduce_every_microbatch"),
-      fmt::format("ZeRO-{} keeps only a shard of the gradients, so every microbatch must reduce its own",
-                  d.scenario.parallel.zero),
-      "leave it out or true, or use zero 0 or 1");
+      d.at("parallel.zero"),
+      fmt::format(
+          "the model's embedding is tied to its output layer, which pp={} puts on another stage: both add up "
+          "whole gradients, of which ZeRO-{} keeps only a shard",
+          p.pp, p.zero),
+      "use zero 0 or 1, or pp 1, or a model with tied_embeddings false");
 }
 
 void precision_in_hardware(Draft& d, Diagnostics& diagnostics) {
@@ -121,8 +124,8 @@ const std::vector<Rule>& framework_rules() {
       {"ddp", "DDP: neither tp nor pp nor ZeRO-2 or 3", kParallelKnown, 0, ddp_is_data_parallel},
       {"megatron interleaving", "Megatron: interleaved microbatches are a multiple of pp",
        kBatchKnown | kStagesKnown, 0, interleaving_in_megatron},
-      {"gradient shards", "ZeRO-2 and 3 reduce the gradients of every microbatch", kBatchKnown | kPolicyKnown,
-       0, zero_shards_gradients},
+      {"tied embedding", "ZeRO-2 and 3 in a pipeline need untied embeddings", kModelKnown | kParallelKnown, 0,
+       tied_embedding_under_zero},
       {"precision", "the GPU has arithmetic of this precision", kClusterKnown | kTrainingKnown, 0,
        precision_in_hardware},
       {"algorithm", "nvls needs NVLink SHARP in the nodes", kClusterKnown | kPolicyKnown, 0,

@@ -14,6 +14,8 @@ constexpr double kActivationBytesMax = 1e15;
 // At full speed; real kernels run at a tenth of the peak or better, and the clock holds 9.2e6 s.
 constexpr double kStepSecondsMax = 2e5;
 
+constexpr std::int64_t kPipelineActionsMax = 50'000'000;
+
 // Tokens of a microbatch times everything a layer keeps for one token, and the s x s scores of separate
 // attention.
 double activation_bytes(const Scenario& s) {
@@ -63,6 +65,18 @@ void step_bounded(Draft& d, Diagnostics& diagnostics) {
                     "lower global_batch or sequence_length, or use more GPUs");
 }
 
+// Compiling writes down what every stage does with every microbatch and chunk.
+void pipeline_bounded(Draft& d, Diagnostics& diagnostics) {
+  const Parallel& p = d.scenario.parallel;
+  const std::int64_t m = d.scenario.training.microbatches;
+  const __int128 actions = static_cast<__int128>(p.pp * p.vpp) * m;
+  if (actions <= kPipelineActionsMax) return;
+  diagnostics.error(d.at("training.global_batch"),
+                    fmt::format("{} microbatches on pp={} x vpp={} are more than {} pipeline steps", m, p.pp,
+                                p.vpp, kPipelineActionsMax),
+                    "raise micro_batch, or lower global_batch");
+}
+
 }  // namespace
 
 const std::vector<Rule>& size_rules() {
@@ -71,6 +85,8 @@ const std::vector<Rule>& size_rules() {
        activations_bounded},
       {"clock", "a step fits the simulator's clock", kModelKnown | kClusterKnown | kBatchKnown, 0,
        step_bounded},
+      {"pipeline", "the pipeline's order can be written down", kBatchKnown | kStagesKnown, 0,
+       pipeline_bounded},
   };
   return rules;
 }

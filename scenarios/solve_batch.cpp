@@ -11,7 +11,7 @@ namespace orrery::scenarios {
 namespace {
 
 constexpr const char* kEquation = "global_batch = micro_batch x accumulation x dp";
-constexpr std::int64_t kMicrobatchesMax = 16'777'216;
+constexpr std::int64_t kMicrobatchesMax = 1'000'000;
 
 // dp values for which the equation holds with this global batch and `per_replica` sequences a replica at a
 // time.
@@ -64,7 +64,7 @@ void report_missing(const Draft& d, Diagnostics& diagnostics) {
   diagnostics.error(d.at("training"), fmt::format("the batch is not determined: {}", kEquation), hint);
 }
 
-// The largest product of two terms and dp is 1e6 x 1.7e7 x 1e6: beyond int64, so it is checked before it is
+// The largest product of two terms and dp is 1e6 x 1e6 x 1e6: beyond int64, so it is checked before it is
 // formed.
 bool product_too_large(const Draft& d, Diagnostics& diagnostics) {
   const __int128 product =

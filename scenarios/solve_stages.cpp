@@ -12,6 +12,8 @@
 namespace orrery::scenarios {
 namespace {
 
+constexpr std::int64_t kChunksMax = 127;
+
 // vpp from Megatron's way of saying it, --num-layers-per-virtual-pipeline-stage.
 std::int64_t chunks_from_layers(const Draft& d, Diagnostics& diagnostics) {
   const std::int64_t layers = d.scenario.model.layers, pp = d.scenario.parallel.pp,
@@ -23,6 +25,12 @@ std::int64_t chunks_from_layers(const Draft& d, Diagnostics& diagnostics) {
     return 1;
   }
   const std::int64_t per_stage = layers / pp;
+  if (per_stage % each == 0 && per_stage / each > kChunksMax) {
+    diagnostics.error(place,
+                      fmt::format("{} layers a virtual stage are {} chunks a rank", each, per_stage / each),
+                      fmt::format("at most {} are supported", kChunksMax));
+    return 1;
+  }
   if (per_stage % each == 0) return per_stage / each;
   diagnostics.error(
       place,

@@ -64,7 +64,7 @@ TEST(BatchRule, Undetermined) {
 
 TEST(BatchRule, HugeTermsAreRefusedNotMultiplied) {
   const Read r =
-      read(Parts{.training = R"("micro_batch": 1000000, "accumulation": 16000000, "sequence_length": 128)"});
+      read(Parts{.training = R"("micro_batch": 1000000, "accumulation": 1000000, "sequence_length": 128)"});
   EXPECT_THAT(r.text(), HasSubstr("is more than 10^12 sequences"));
   const Read m = read(Parts{
       .nodes = 1, .training = R"("global_batch": 1000000000, "micro_batch": 1, "sequence_length": 128)"});
@@ -242,7 +242,8 @@ TEST(FrameworkRule, DeepSpeedPipelineExcludesGradientShards) {
     EXPECT_THAT(
         read(Parts{.framework = "deepspeed", .parallel = parallel}).text(),
         HasSubstr(std::string("DeepSpeed refuses ZeRO-") + zero + " with pipeline parallelism (pp=4)"));
-    const Read elsewhere = read(Parts{.framework = "orrery", .parallel = parallel});
+    const Read elsewhere =
+        read(Parts{.model = R"("models/zoo/llama-2-7b.json")", .framework = "orrery", .parallel = parallel});
     EXPECT_EQ(elsewhere.errors(), 0U);
     EXPECT_THAT(elsewhere.text(), HasSubstr("times a step, once a microbatch"));
   }
@@ -269,11 +270,15 @@ TEST(FrameworkRule, MegatronInterleavesMultiplesOfTheStages) {
   EXPECT_EQ(read(own).errors(), 0U);
 }
 
-TEST(FrameworkRule, GradientShardsReduceEveryMicrobatch) {
-  const Parts parts{.parallel = R"("zero": 2)", .rest = R"("overlap": { "reduce_every_microbatch": false })"};
-  EXPECT_THAT(read(parts).text(), HasSubstr("so every microbatch must reduce its own"));
-  Parts whole = parts;
-  whole.parallel = R"("zero": 1)";
+TEST(FrameworkRule, TiedEmbeddingUnderZero) {
+  const Parts tied{.parallel = R"("pp": 2, "zero": 2)"};
+  EXPECT_THAT(read(tied).text(),
+              HasSubstr("the model's embedding is tied to its output layer, which pp=2 puts on another"));
+  Parts untied = tied;
+  untied.model = R"("models/zoo/llama-2-7b.json")";
+  EXPECT_EQ(read(untied).errors(), 0U);
+  Parts whole = tied;
+  whole.parallel = R"("pp": 2, "zero": 1)";
   EXPECT_EQ(read(whole).text(), "");
 }
 
@@ -324,9 +329,20 @@ TEST(SizeRule, ActivationsAndTheClock) {
   const Read large = read(Parts{
       .model = llama, .training = R"("micro_batch": 1000000, "accumulation": 1, "sequence_length": 100000)"});
   EXPECT_THAT(large.text(), HasSubstr("TB of activations a rank"));
-  const Read slow = read(Parts{
-      .model = llama, .training = R"("micro_batch": 1, "global_batch": 320000000, "sequence_length": 4096)"});
+  const Read slow =
+      read(Parts{.model = llama,
+                 .training = R"("micro_batch": 64, "global_batch": 320000000, "sequence_length": 4096)"});
   EXPECT_THAT(slow.text(), HasSubstr("beyond the simulator's clock"));
+}
+
+TEST(SizeRule, PipelineSteps) {
+  const Read r =
+      read(Parts{.layers = 64,
+                 .parallel = R"("pp": 32, "vpp": 2)",
+                 .training = R"("micro_batch": 1, "accumulation": 1000000, "sequence_length": 1)"});
+  EXPECT_THAT(r.text(), HasSubstr("are more than 50000000 pipeline steps"));
+  const Read chunks = read(Parts{.layers = 512, .parallel = R"("pp": 2, "layers_per_virtual_stage": 1)"});
+  EXPECT_THAT(chunks.text(), HasSubstr("1 layers a virtual stage are 256 chunks a rank"));
 }
 
 // 32,768 microbatches of a 70B model are slow, and legal.
