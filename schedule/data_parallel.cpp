@@ -67,7 +67,7 @@ void reduce_to_shard(Stage& s, BlockBuilder& b, UnitKind kind, bool accumulates)
                                    out(Role::y, columns_of(target, piece.from, piece.count))})
         .on(reduce_stream(s))
         .group(kData);
-    if (i == 0) b.wait(full.formal);
+    if (i == 0) b.wait(done(s, b, kind));
     if (i == pieces - 1) b.record(full.formal);
   }
   if (accumulates)
@@ -112,7 +112,7 @@ BlockId reduce_gradients(Stage& s, UnitKind kind, std::uint32_t units, bool accu
   const std::int64_t pieces = units > 1 ? 1 : pieces_per_unit(s, kind);
   for (std::int64_t i = 0; i < pieces; ++i) {
     b.add(collective, reduction_views(s, b, kind, units, i, pieces)).on(reduce_stream(s)).group(kData);
-    if (i == 0) b.wait(flat_gradients(s, b, kind).formal);  // of the first unit: the last to be ready
+    if (i == 0) b.wait(done(s, b, kind));  // of the first unit: the last to be ready
     b.record(reduced_token(s, b));
   }
   return b.finish();
@@ -144,26 +144,16 @@ BlockId gather_layer(Stage& s, bool backward, bool limited) {
   BlockBuilder b(s.schedule, s.program, backward ? "gather_for_backward" : "gather_for_forward",
                  backward ? Phase::backward : Phase::forward);
   s.weights_life.fill(Life::born);
-  s.gradients_life.fill(Life::bound);
   const Tensor kept = flat_kept(s, b, UnitKind::layer, s.layer.kept_weights);
   const Tensor full = flat_weights(s, b, UnitKind::layer);
-  const std::uint32_t prefetch = s.prefetch();
-  const BufferId hidden = s.named.at("hidden");
-  const auto hidden_event = [&](std::uint32_t base) {
-    return b.token(hidden, {.base = base, .unit_stride = s.program.slots, .slot_stride = 1});
-  };
-  const auto gradient_event = [&](std::uint32_t units_ahead) {
-    return b.token(s.layer.gradients, {.base = units_ahead, .unit_stride = 1});
-  };
+  const int ahead = static_cast<int>(s.prefetch()) + 1;
   b.add(OpKind::all_gather, {in(Role::x, kept), out(Role::y, full)})
       .on(Stream::data)
       .group(kData)
       .wait(kept.formal)
-      .record(full.formal)
-      // The gathered copy's last user: the forward of this unit, or the backward of the microbatch before.
-      .wait(backward ? hidden_event(s.hidden_base(1)) : gradient_event(0));
-  // A forward's end is the event of its output, so unit u - prefetch - 1 is done with the event of input u - prefetch.
-  if (limited) b.wait(backward ? gradient_event(prefetch + 1) : hidden_event(s.hidden_base(0) - prefetch * s.program.slots));
+      .wait(layer_done(s, b))  // who used the gathered copy last
+      .record(full.formal);
+  if (limited) b.wait(layer_done(s, b, backward ? ahead : -ahead));
   return b.finish();
 }
 
@@ -177,11 +167,9 @@ BlockId gather_end(Stage& s, UnitKind kind) {
       .group(kData)
       .wait(kept.formal)
       .record(full.formal);
-  // Whoever used the gathered copy last: the embedding's forward or backward, the head's forward or backward.
-  if (s.has_embedding)
-    b.wait(b.token(s.named.at("hidden"), {.base = s.hidden_base(s.first_unit_of_chunk.front()), .slot_stride = 1}))
-        .wait(b.token(s.embedding.gradients, {}));
-  if (s.has_head) b.wait(b.token(s.named.at("loss.stats"), {.slot_stride = 1})).wait(b.token(s.head.gradients, {}));
+  // Who used the gathered copy last: the unit's own blocks or, of a tied embedding, the head's.
+  b.wait(done(s, b, kind));
+  if (kind == UnitKind::embedding && s.has_head) b.wait(done(s, b, UnitKind::head));
   return b.finish();
 }
 
@@ -233,7 +221,7 @@ BlockId reduce_tied_embedding(Stage& s) {
   s.gradients_life.fill(Life::bound);
   b.add(OpKind::all_reduce, {accumulate(Role::y, gradient_of(s, b, UnitKind::embedding, "token"))})
       .group(kEmbedding)
-      .record(flat_gradients(s, b, UnitKind::embedding).formal);
+      .record(done(s, b, UnitKind::embedding));
   return b.finish();
 }
 

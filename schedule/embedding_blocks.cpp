@@ -72,7 +72,7 @@ BlockId embedding_forward(Stage& s) {
           dropout_shape(s))
         .group(kTensor)
         .site(kEmbeddingDropout);
-  b.end_records(hidden.formal);
+  b.end_records(done(s, b, kUnit));
   return b.finish();
 }
 
@@ -111,7 +111,7 @@ BlockId embedding_backward(Stage& s) {
   b.add(OpKind::embedding_backward,
         {in(Role::dy, full), in(Role::tokens, tokens), accumulate(Role::dw, gradient_of(s, b, kUnit, "token"))})
       .group(kTensor);
-  b.end_records(flat_gradients(s, b, kUnit).formal);
+  b.end_records(done(s, b, kUnit));
   return b.finish();
 }
 

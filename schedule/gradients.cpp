@@ -30,7 +30,7 @@ bool sync_replicated_block(Stage& s, UnitKind kind, BlockId& block) {
       if (const Slice* slice = find_slice(unit, name)) range(slice->offset, slice->offset + slice->rows);
   }
   if (views.empty()) return false;
-  b.add(OpKind::all_reduce, views).group(kTensor).record(flat_gradients(s, b, kind).formal);
+  b.add(OpKind::all_reduce, views).group(kTensor).record(done(s, b, kind));
   block = b.finish();
   return true;
 }

@@ -50,7 +50,7 @@ void cross_entropy(Stage& s, BlockBuilder& b, Tensor logits, Tensor labels) {
   reduce(columns_of(stats, 1, 2), Reduce::sum);
   b.add(OpKind::cross_entropy_loss,
         {accumulate(Role::stats, stats), accumulate(Role::loss, b.tensor(s.loss, {}, Life::bound, 1, 1))}, loss_shape(s));
-  b.end_records(stats.formal);
+  b.end_records(done(s, b, UnitKind::head));
 }
 
 }  // namespace
@@ -120,7 +120,7 @@ BlockId head_backward(Stage& s) {
          accumulate(Role::dw, gradient_of(s, b, UnitKind::head, "norm.weight")),
          accumulate(Role::dbias, gradient_of(s, b, UnitKind::head, "norm.bias"))},
         norm_shape(s));
-  b.end_records(flat_gradients(s, b, UnitKind::head).formal);
+  b.end_records(done(s, b, UnitKind::head));
   return b.finish();
 }
 

@@ -187,7 +187,7 @@ BlockId layer_backward(Stage& s) {
     norm_backward(s, b, "norm2", mlp_backward(s, b, t, dh, t.norm2), t.middle, dh, false);
     norm_backward(s, b, "norm1", attention_backward(s, b, t, dh), x, dh, false);
   }
-  b.end_records(flat_gradients(s, b, kLayer).formal);
+  b.end_records(layer_done(s, b));
   return b.finish();
 }
 

@@ -261,7 +261,7 @@ BlockId layer_forward(Stage& s, const ForwardMode& mode) {
     write_parallel(s, b, t, x, y);
   else
     write_sequential(s, b, t, x, y);
-  b.end_records(y.formal);
+  b.end_records(layer_done(s, b));
   return b.finish();
 }
 

@@ -123,7 +123,7 @@ BlockId update_on_host(Stage& s, UnitKind kind) {
   b.add(OpKind::copy_to_host, {in(Role::x, gradients), out(Role::y, host_gradients)})
       .on(Stream::to_host)
       .group(kData)
-      .wait(s.scenario.parallel.dp > 1 ? gradients.formal : b.token(states.gradients, {.unit_stride = states.unit_stride}));
+      .wait(done(s, b, kind));
   std::vector<Operand> views{in(Role::dw, host_gradients)};
   if (clips) views.push_back(in(Role::norm, norm_tensor(s, b)));
   const bool has_master = states.master != states.kept_weights;

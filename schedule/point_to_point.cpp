@@ -39,10 +39,11 @@ int tag(const Stage& s, const Message& m) {
   return static_cast<int>(behind / s.scenario.parallel.pp) * 2 + (m.backward ? 1 : 0);
 }
 
-// The event behind a chunk's backward: its first unit records its gradient last of all.
-std::uint16_t end_of_backward(const Stage& s, BlockBuilder& b, std::uint32_t chunk) {
-  if (s.layers_of_chunk[chunk] > 0) return b.token(s.layer.gradients, {.base = s.first_unit_of_chunk[chunk]});
-  return b.token(is_last(s, chunk) ? s.head.gradients : s.embedding.gradients, {});
+// The unit at a chunk's boundary: a forward's last, whose output is sent, or its first, whose backward ends the chunk's.
+std::uint32_t boundary_unit(const Stage& s, std::uint32_t chunk, bool last) {
+  const auto layers = static_cast<std::uint32_t>(s.layers_of_chunk[chunk]);
+  if (layers > 0) return s.first_unit_of_chunk[chunk] + (last ? layers - 1 : 0);
+  return is_last(s, chunk) ? s.head_unit : s.embedding_unit;
 }
 
 }  // namespace
@@ -89,7 +90,7 @@ BlockId MessageBlocks::block(const Message& m, bool grouped) {
   if (s.overlaps_pipe()) {
     // A send follows the compute that made its value; a receive, the compute (or send) that last used its buffer.
     b.record(t.formal).wait(t.formal);
-    b.wait(end_of_backward(s, b, m.chunk));
+    b.wait(unit_done(s, b, boundary_unit(s, m.chunk, m.sends && !m.backward)));
   }
   const BlockId id = b.finish();
   known_.emplace(key, id);

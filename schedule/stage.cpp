@@ -144,6 +144,8 @@ Tensor slice_of(const Unit& unit, Tensor flat, const std::string& first, const s
 
 Index unit_index(const UnitStates& states) { return {.unit_stride = states.unit_stride}; }
 
+std::uint32_t done_margin(const Stage& s) { return s.zero() == 3 ? s.prefetch() + 1 : 0; }
+
 }  // namespace
 
 BufferId declare(Program& program, const Buffer& buffer) {
@@ -170,6 +172,9 @@ void prepare_stage(Stage& s, std::uint32_t slots) {
     s.loss = declare(s.program, {.name = "loss", .kind = BufferKind::workspace, .type = DataType::fp32,
                                  .persistent = true, .elements = 1});
   }
+  const auto units = static_cast<std::uint32_t>(s.program.units.size());
+  s.done = declare(s.program, {.name = "done", .kind = BufferKind::token, .type = DataType::byte, .persistent = true,
+                               .elements = 0, .instances = units + done_margin(s)});
   s.norm = declare(s.program, {.name = "gradient_norm", .kind = BufferKind::workspace, .type = DataType::fp32,
                                .persistent = true, .elements = 1});
 }
@@ -195,23 +200,38 @@ Tensor workspace(Stage& s, BlockBuilder& b, const std::string& name, DataType ty
 
 namespace {
 BufferId hidden_buffer(Stage& s) {
-  const std::uint32_t instances = s.hidden_base(static_cast<std::uint32_t>(s.layer_units) + 1);
+  const auto instances = (static_cast<std::uint32_t>(s.layer_units) + 1) * s.program.slots;
   return named(s, "hidden", BufferKind::activation, s.activation_type, s.z.local_tokens * s.z.hidden, instances);
 }
 }  // namespace
 
 Tensor hidden_of_layer(Stage& s, BlockBuilder& b, std::uint32_t ahead, Life life) {
-  const Index index{.base = s.hidden_base(ahead), .unit_stride = s.program.slots, .slot_stride = 1};
+  const Index index{.base = ahead * s.program.slots, .unit_stride = s.program.slots, .slot_stride = 1};
   return b.tensor(hidden_buffer(s), index, life, s.z.local_tokens, s.z.hidden);
 }
 
 Tensor hidden_at(Stage& s, BlockBuilder& b, std::uint32_t unit, Life life) {
-  const Index index{.base = s.hidden_base(unit), .unit_stride = 0, .slot_stride = 1};
+  const Index index{.base = unit * s.program.slots, .unit_stride = 0, .slot_stride = 1};
   return b.tensor(hidden_buffer(s), index, life, s.z.local_tokens, s.z.hidden);
 }
 
 Tensor hidden_gradient(Stage& s, BlockBuilder& b, Life life) {
   return slot_tensor(s, b, "hidden_gradient", s.activation_type, life, s.z.local_tokens, s.z.hidden);
+}
+
+std::uint16_t layer_done(Stage& s, BlockBuilder& b, int ahead) {
+  const auto base = static_cast<std::int64_t>(done_margin(s)) + ahead;
+  CHECK(base >= 0, ahead);
+  return b.token(s.done, {.base = static_cast<std::uint32_t>(base), .unit_stride = 1});
+}
+
+std::uint16_t unit_done(Stage& s, BlockBuilder& b, std::uint32_t unit) {
+  return b.token(s.done, {.base = done_margin(s) + unit});
+}
+
+std::uint16_t done(Stage& s, BlockBuilder& b, UnitKind kind) {
+  if (kind == UnitKind::layer) return layer_done(s, b);
+  return unit_done(s, b, kind == UnitKind::head ? s.head_unit : s.embedding_unit);
 }
 
 Tensor flat_weights(Stage& s, BlockBuilder& b, UnitKind kind) {

@@ -53,7 +53,7 @@ struct Stage {
   DataType activation_type = DataType::bf16, weight_type = DataType::bf16, gradient_type = DataType::fp32;
   std::uint32_t embedding_unit = 0, head_unit = 0;
   UnitStates layer{}, embedding{}, head{};
-  BufferId norm{}, loss{};
+  BufferId norm{}, loss{}, done{};
   // How the block that is being written treats the weights and gradients of each kind of unit (index: UnitKind).
   std::array<Life, 3> weights_life{Life::bound, Life::bound, Life::bound};
   std::array<Life, 3> gradients_life{Life::bound, Life::bound, Life::bound};
@@ -62,12 +62,9 @@ struct Stage {
   bool tensor_parallel() const { return scenario.parallel.tp > 1; }
   bool sequence_parallel() const { return scenario.parallel.sequence_parallel; }
   int zero() const { return scenario.parallel.dp > 1 ? scenario.parallel.zero : 0; }
-  // ZeRO-3: layers gathered ahead. The events of that many layers before the first exist, and never happen.
+  // ZeRO-3: layers gathered ahead.
   std::uint32_t prefetch() const {
     return static_cast<std::uint32_t>(std::min(scenario.overlap.prefetch_units, layer_units));
-  }
-  std::uint32_t hidden_base(std::uint32_t unit) const {
-    return (unit + (zero() == 3 ? prefetch() : 0)) * program.slots;
   }
   bool overlaps_pipe() const { return scenario.overlap.pipeline; }
   const models::Architecture& model() const { return scenario.model; }
@@ -101,6 +98,12 @@ Tensor hidden_of_layer(Stage& s, BlockBuilder& b, std::uint32_t ahead, Life life
 Tensor hidden_at(Stage& s, BlockBuilder& b, std::uint32_t unit, Life life);
 // Its gradient: one per microbatch, transformed in place from layer to layer.
 Tensor hidden_gradient(Stage& s, BlockBuilder& b, Life life);
+
+// The event behind the last block of a unit, forward or backward, that was issued: of the call's layer, or of a later
+// or earlier one (ZeRO-3 has events for prefetch + 1 layers before the first; they never happen); of a unit by number.
+std::uint16_t layer_done(Stage& s, BlockBuilder& b, int ahead = 0);
+std::uint16_t unit_done(Stage& s, BlockBuilder& b, std::uint32_t unit);
+std::uint16_t done(Stage& s, BlockBuilder& b, UnitKind kind);  // of the call's unit of that kind
 
 // A named weight (or its gradient) of the call's unit, as [rows x columns]; `last` joins the slices from `first` on.
 Tensor weight_of(Stage& s, BlockBuilder& b, UnitKind kind, const std::string& first, const std::string& last = {});

@@ -25,7 +25,6 @@ class ProgramChecker {
     bool sound = buffers();
     for (std::size_t b = 0; b < p_.blocks.size(); ++b) sound = block(p_.blocks[b]) && sound;
     if (!sound) return false;
-    events_are_recorded();
     return calls();
   }
 
@@ -121,24 +120,6 @@ class ProgramChecker {
                   as_name(buffer.name));
     return sound || fail(at, "the view {} of {} in block {} reaches outside of {}[{}]", name(v.role), name(o.kind),
                          as_name(b.name), as_name(buffer.name), buffer.elements);
-  }
-
-  void events_are_recorded() {
-    std::vector<char> recorded(p_.buffers.size(), 0);
-    const auto each_formal = [&](auto&& visit) {
-      for (const Block& b : p_.blocks)
-        for (const Op& o : p_.ops_of(b)) visit(b, o);
-    };
-    const auto buffer_of = [&](const Block& b, std::uint16_t f) { return p_.formals_of(b)[f].buffer.index(); };
-    each_formal([&](const Block& b, const Op& o) {
-      if (o.record != kNoFormal) recorded[buffer_of(b, o.record)] = 1;
-    });
-    each_formal([&](const Block& b, const Op& o) {
-      for (const std::uint16_t wait : p_.waits_of(o))
-        if (recorded[buffer_of(b, wait)] == 0)
-          fail(p_.ops.size() + buffer_of(b, wait), "{} of block {} waits for an event of {}, and nothing records one",
-               name(o.kind), as_name(b.name), as_name(p_.buffers[buffer_of(b, wait)].name));
-    });
   }
 
   bool calls() {
