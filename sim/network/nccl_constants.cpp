@@ -39,8 +39,8 @@ constexpr std::array<NvlsLimits, 2> kNvls = {{{0.85, 16, 16}, {0.74, 24, 32}}};
 // Fitted on nccl-tests and AIConfigurator tables of one machine (2 to 8 GPUs) and of DGX-1 and DGX A100 nodes.
 constexpr std::array<Correction, 4> kCorrections = {{
     {1.1, 10.0, 1.12, 0.0, 1.00, 12.0, 0.81, 0.84},
-    {1.4, 20.0, 0.98, 0.5, 1.00, 15.0, 0.81, 0.84},
-    {1.0, 8.0, 1.02, 0.5, 0.83, 11.0, 0.81, 0.86},
+    {1.4, 20.0, 1.00, 0.5, 1.00, 15.0, 0.81, 0.84},
+    {1.0, 8.0, 1.05, 0.5, 0.83, 11.0, 0.81, 0.86},
     {1.45, 12.0, 1.00, 0.5, 0.83, 13.0, 0.81, 0.74},
 }};
 
