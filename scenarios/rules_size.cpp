@@ -1,6 +1,7 @@
 // Is the plan computable? Sizes of tensors and of a step are bounded here once, so that the rooms below can
 // multiply in int64 and count picoseconds (the clock ends after 106 days) without a check at every place.
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -15,6 +16,8 @@ constexpr double kActivationBytesMax = 1e15;
 constexpr double kStepSecondsMax = 2e5;
 
 constexpr std::int64_t kPipelineActionsMax = 50'000'000;
+
+constexpr double kBucketsMax = 2000.0;
 
 // Tokens of a microbatch times everything a layer keeps for one token, and the s x s scores of separate
 // attention.
@@ -77,6 +80,23 @@ void pipeline_bounded(Draft& d, Diagnostics& diagnostics) {
                     "raise micro_batch, or lower global_batch");
 }
 
+// A bucket smaller than a layer or the embedding cuts it into messages of their own.
+void buckets_bounded(Draft& d, Diagnostics& diagnostics) {
+  const Scenario& s = d.scenario;
+  if (s.overlap.bucket_elements == 0 || s.parallel.dp == 1) return;
+  const double embedding = static_cast<double>(s.model.vocab) * static_cast<double>(s.model.hidden);
+  const double layer = static_cast<double>(models::count(models::layer_parameters(s.model)));
+  const double largest = std::max(embedding, layer) / static_cast<double>(s.parallel.tp);
+  const double pieces = largest / static_cast<double>(s.overlap.bucket_elements);
+  if (pieces <= kBucketsMax) return;
+  const char* path = d.written("overlap.bucket_size") ? "overlap.bucket_size" : "overlap.bucket_elements";
+  diagnostics.error(
+      d.at(path),
+      fmt::format("buckets of {} gradients cut one layer or embedding into {:.3g} messages",
+                  s.overlap.bucket_elements, pieces),
+      fmt::format("use at least {:.0f} elements, or 0 for one bucket", std::ceil(largest / kBucketsMax)));
+}
+
 }  // namespace
 
 const std::vector<Rule>& size_rules() {
@@ -87,6 +107,8 @@ const std::vector<Rule>& size_rules() {
        step_bounded},
       {"pipeline", "the pipeline's order can be written down", kBatchKnown | kStagesKnown, 0,
        pipeline_bounded},
+      {"buckets", "buckets do not cut a layer to shreds", kModelKnown | kWorldKnown | kPolicyKnown, 0,
+       buckets_bounded},
   };
   return rules;
 }

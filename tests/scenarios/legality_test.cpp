@@ -345,6 +345,17 @@ TEST(SizeRule, PipelineSteps) {
   EXPECT_THAT(chunks.text(), HasSubstr("1 layers a virtual stage are 256 chunks a rank"));
 }
 
+// The embedding of 51200 x 4096 is the largest part: 209,715,200 gradients.
+TEST(SizeRule, Buckets) {
+  const auto bucket = [](const char* size) {
+    return read(Parts{.rest = std::string("\"overlap\": {") + size + "}"});
+  };
+  EXPECT_THAT(bucket(R"("bucket_elements": 1)").text(), HasSubstr("into 2.1e+08 messages"));
+  EXPECT_THAT(bucket(R"("bucket_elements": 1)").text(), HasSubstr("use at least 104858 elements"));
+  EXPECT_THAT(bucket(R"("bucket_size": "1 kB")").text(), HasSubstr("buckets of 250 gradients"));
+  EXPECT_EQ(bucket(R"("bucket_elements": 104858)").text(), "");
+}
+
 // 32,768 microbatches of a 70B model are slow, and legal.
 TEST(SizeRule, ManyMicrobatchesAreLegal) {
   const Read r = read(Parts{.model = R"("models/zoo/llama-2-70b.json")",
