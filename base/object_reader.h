@@ -57,6 +57,7 @@ class ObjectReader {
   Enum choice(std::string_view key, std::optional<Enum> fallback,
               const std::vector<std::pair<std::string, Enum>>& table) {
     std::vector<std::string> words;
+    words.reserve(table.size());
     for (const auto& [word, value] : table) words.push_back(word);
     const std::optional<std::size_t> at = choice_index(key, fallback.has_value(), words);
     if (at) return table[*at].second;

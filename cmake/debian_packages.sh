@@ -1,3 +1,4 @@
+# shellcheck shell=sh disable=SC2034
 # Sourced by run.sh and test.sh: stages, logs, and the installation of missing Debian packages. POSIX sh; everything
 # that is said goes to stderr, so that the standard output belongs to the program. docs/dependencies.md says why each
 # package is needed.

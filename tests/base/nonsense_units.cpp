@@ -5,12 +5,13 @@
 #include "base/ids.h"
 #include "base/units.h"
 
-using namespace orrery;
+using orrery::Bandwidth, orrery::Bytes, orrery::Duration, orrery::FlopRate, orrery::Flops, orrery::LinkId, orrery::RankId,
+    orrery::Time;
 
 void expressions(Time time, Duration duration, Bytes bytes, Bandwidth bandwidth, Flops flops, FlopRate rate,
                  RankId rank, LinkId link) {
   static_cast<void>(time + duration + bytes / bandwidth + flops / rate);
-  static_cast<void>(rank == rank && link == link);
+  static_cast<void>(rank == RankId(1) && link == LinkId(1));
 #ifndef CONTROL
   static_cast<void>(time + time);                  // nonsense
   static_cast<void>(time * 2);                     // nonsense

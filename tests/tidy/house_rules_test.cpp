@@ -93,6 +93,14 @@ TEST(TestsAssert, EveryTestNotOnlyEveryFile) {
   EXPECT_THAT(check_tests_assert({{"a_test.cpp", "TEST(A, B) { f(); /* EXPECT_EQ */ }\n"}, {"b_test.cpp", "int x;\n"}}), SizeIs(2));
 }
 
+TEST(TestsAssert, ThroughTheFunctionsThatTheyCall) {
+  const std::string text =
+      "void inner(int x) { EXPECT_EQ(x, 1); }\nvoid outer() { inner(2); }\nvoid idle() {}\n"
+      "TEST(A, B) { outer(); }\nTEST(A, C) { idle(); }\nTEST(A, D) { shared(); }\n";
+  EXPECT_THAT(check_tests_assert({{"a_test.cpp", text}, {"tests/b.h", "inline void shared() { ASSERT_TRUE(f()); }\n"}}),
+              ElementsAre("a_test.cpp:5: this test asserts nothing"));
+}
+
 // --- this repository ---
 
 const std::vector<TextFile>& repository() {
