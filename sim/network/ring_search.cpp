@@ -56,6 +56,19 @@ class Board {
     return found;
   }
 
+  // One ring in the order given, at the speed that its most loaded link allows: always possible.
+  RingSet in_order() const {
+    std::vector<double> load(capacity_.size(), 0.0);
+    RingSet set{1, 1e300, true};
+    for (std::size_t i = 0; i < count_; ++i) take(hop(i, (i + 1) % count_), -1.0, load);
+    for (std::size_t i = 0; i < count_; ++i) {
+      const Hop& h = hop(i, (i + 1) % count_);
+      set.nvlink = set.nvlink && h.nvlink;
+      for (const std::uint32_t arc : h.arcs) set.bandwidth = std::min(set.bandwidth, capacity_[arc] / load[arc]);
+    }
+    return set;
+  }
+
   RingSet fill(double quantum, std::int64_t reach) {
     reach_ = reach;
     std::vector<double> left = capacity_;
@@ -144,7 +157,7 @@ RingSet search_rings(const Topology& topology, const RouteTable& routes, const s
     }
     if (best.rings > 0) break;
   }
-  return best;
+  return best.rings > 0 ? best : board.in_order();
 }
 
 }  // namespace orrery::sim

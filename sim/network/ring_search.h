@@ -15,13 +15,14 @@
 namespace orrery::sim {
 
 struct RingSet {
-  int rings = 0;           // 0: the members cannot be joined
+  int rings = 0;
   double bandwidth = 0.0;  // B/s of one ring
   bool nvlink = false;     // every hop of every ring is NVLink
   double total() const { return bandwidth * rings; }
 };
 
-// `members`: two or more different GPUs.
+// `members`: two or more different GPUs. There is always at least one ring: where the search finds none within its budget,
+// the one in the order given, at the speed of its most loaded link.
 RingSet search_rings(const Topology& topology, const RouteTable& routes, const std::vector<VertexIndex>& members);
 
 }  // namespace orrery::sim

@@ -87,6 +87,20 @@ TEST(RingSearch, PcieBoxIsLimitedBetweenSockets) {
   EXPECT_DOUBLE_EQ(machine.ring(8), 16.0);
 }
 
+// Every GPU behind a thin link of its own kind: rings exist, at whatever speed.
+TEST(RingSearch, AlwaysFindsARing) {
+  std::string vertices = R"({"name": "hub", "kind": "pcie_switch", "node": 0})", links;
+  for (int g = 0; g < 40; ++g) {
+    const std::string name = "g" + std::to_string(g);
+    vertices += R"(, {"name": ")" + name + R"(", "kind": "gpu", "node": 0})";
+    links += std::string(g > 0 ? ", " : "") + R"({"from": "hub", "to": ")" + name + R"(", "usable": ")" +
+             std::to_string(g + 1) + R"( GB/s", "latency": "0 us"})";
+  }
+  const Machine machine(cluster_of(R"({"base": "hardware/clusters/a100-nv4-4.json", "graph": {"vertices": [)" + vertices +
+                                   R"(], "links": [)" + links + "]}}"));
+  EXPECT_DOUBLE_EQ(machine.ring(40), 1.0);
+}
+
 TEST(RingSearch, FourGpusJoinedInPairsOfFourLinks) {
   const Machine machine(shipped_cluster("a100-nv4-4"));
   EXPECT_DOUBLE_EQ(machine.ring(2), 80.0);
