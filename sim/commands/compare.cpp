@@ -1,0 +1,60 @@
+// `compare`: one column a scenario, and what was measured beside what is predicted.
+#include <chrono>
+#include <memory>
+
+#include "sim/commands/command.h"
+#include "sim/commands/results.h"
+#include "sim/commands/scenario_files.h"
+#include "sim/report/compare_report.h"
+#include "sim/report/csv_result.h"
+#include "sim/report/json_result.h"
+#include "sim/report/progress.h"
+#include "sim/report/run_cost.h"
+
+namespace orrery::sim {
+namespace {
+
+struct CompareOptions {
+  ScenarioOptions scenarios;
+  bool json = false, csv = false, require_fit = false, full = false;
+};
+
+std::vector<Result> predict_all(const std::vector<scenarios::Scenario>& scenarios, bool full) {
+  std::vector<Result> results;
+  Progress progress("compare", static_cast<std::int64_t>(scenarios.size()));
+  for (const scenarios::Scenario& scenario : scenarios) {
+    const auto begin = std::chrono::steady_clock::now();
+    results.push_back(predict(scenario, predict_options(full)).result);
+    fill_run_cost(results.back(), begin);
+    progress.advance();
+  }
+  return results;
+}
+
+int compare(const CompareOptions& o, Output& out) {
+  const std::vector<scenarios::Scenario> scenarios = load_scenarios(o.scenarios);
+  const std::vector<Result> results = predict_all(scenarios, o.full);
+  if (o.json) {
+    out.write(json_results(paired(scenarios, results)));
+  } else if (o.csv) {
+    out.line(csv_header());
+    for (std::size_t i = 0; i < results.size(); ++i) out.line(csv_row(scenarios[i], results[i]));
+  } else {
+    out.write(compare_report(paired(scenarios, results)));
+  }
+  return o.require_fit ? fit_exit(results) : kFine;
+}
+
+}  // namespace
+
+Action declare_compare(CLI::App& app) {
+  const auto o = std::make_shared<CompareOptions>();
+  declare_scenarios(app, o->scenarios);
+  CLI::Option* json = app.add_flag("--json", o->json, "One JSON document (docs/reference/result.md), nothing else");
+  app.add_flag("--csv", o->csv, "A CSV table, one row a scenario")->excludes(json);
+  app.add_flag("--require-fit", o->require_fit, "Exit with 1 where a plan does not fit");
+  app.add_flag("--full", o->full, "Simulate every rank and microbatch, also those that are alike");
+  return [o](Output& out) { return compare(*o, out); };
+}
+
+}  // namespace orrery::sim

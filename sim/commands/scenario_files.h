@@ -1,0 +1,33 @@
+// The scenarios that a command line names, with the fields it sets.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "scenarios/scenario.h"
+#include "sim/commands/assignment.h"
+#include "sim/metrics/predict.h"
+
+namespace orrery::sim {
+
+struct ScenarioOptions {
+  std::vector<std::string> files, sets;
+};
+void declare_scenarios(CLI::App& app, ScenarioOptions& options);
+
+// Beside the working directory, files that ship with Orrery are found. Throws InputError.
+Json read_shipped_json(const std::string& path);
+
+// `json` with each field set, resolved. Throws InputError with all errors.
+scenarios::Scenario resolve_with(Json json, const std::vector<Assignment>& assignments);
+
+// All of them; the errors of all files at once.
+std::vector<scenarios::Scenario> load_scenarios(const ScenarioOptions& options);
+
+// --full: every rank and microbatch is simulated, none taken for another.
+PredictOptions predict_options(bool full);
+
+}  // namespace orrery::sim
