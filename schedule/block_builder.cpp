@@ -98,6 +98,8 @@ BlockBuilder& BlockBuilder::phase(Phase phase) { ops_.back().op.phase = phase; r
 BlockBuilder& BlockBuilder::wait(std::uint16_t formal) { ops_.back().waits.push_back(formal); return *this; }
 BlockBuilder& BlockBuilder::record(std::uint16_t formal) { ops_.back().op.record = formal; return *this; }
 
+BlockBuilder& BlockBuilder::behind_compute() { ops_.back().behind_compute = true; return *this; }
+
 // `later` waits for `earlier`, unless its stream already waited for something at or behind it.
 void BlockBuilder::depend(std::size_t later, std::size_t earlier) {
   Draft& l = ops_[later];
@@ -127,7 +129,10 @@ void BlockBuilder::order_streams() {
   constexpr std::size_t kNone = ~std::size_t{0};
   std::vector<std::size_t> writer(formals_.size(), kNone);
   std::vector<std::vector<std::size_t>> readers(formals_.size());
+  std::size_t compute = kNone;
   for (std::size_t i = 0; i < ops_.size(); ++i) {
+    if (ops_[i].op.stream == Stream::compute) compute = i;
+    if (ops_[i].behind_compute && compute != kNone) depend(i, compute);
     for (std::size_t v = 0; v < ops_[i].views.size(); ++v) {
       const View view = ops_[i].views[v];
       if (writer[view.formal] != kNone) depend(i, writer[view.formal]);

@@ -67,6 +67,7 @@ class BlockBuilder {
   BlockBuilder& phase(Phase phase);
   BlockBuilder& wait(std::uint16_t formal);
   BlockBuilder& record(std::uint16_t formal);
+  BlockBuilder& behind_compute();  // also waits for the compute op before it: launched by the host at that point
 
   // The block as a whole: its first op waits for the event; its last compute op records it.
   void set_phase(Phase phase) { phase_ = phase; }  // of the ops added from here on
@@ -81,6 +82,7 @@ class BlockBuilder {
     Op op;
     std::vector<View> views;
     std::vector<std::uint16_t> waits;
+    bool behind_compute = false;
   };
   std::uint16_t formal(BufferId buffer, Index index, Life life);
   void set_block_events();

@@ -15,6 +15,7 @@ struct ForwardMode {
   bool saves = true;           // activations are kept for the backward; else they die with the block
   bool frees_input = false;    // full recomputation: only every n-th layer's input is kept
   bool keeps_output = true;    // the last layer of a recomputed run need not
+  bool sends_output = false;     // the output leaves the rank while it holds further chunks
   bool releases_weights = true;  // ZeRO-3: the gathered weights die with the block
 };
 BlockId layer_forward(Stage& s, const ForwardMode& mode);

@@ -25,6 +25,7 @@ std::vector<Group> standard_groups(const scenarios::Parallel& p) {
     ends.step = p.pp - 1;
   }
   groups.push_back(ends);
+  if (p.pp == 2 && p.vpp > 1) groups.push_back(axis("pipe_backward", p.pp_stride, p.pp));
   return groups;
 }
 

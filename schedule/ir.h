@@ -50,6 +50,7 @@ enum StandardGroup : std::uint8_t {
   kData = 2,
   kPipe = 3,
   kEmbedding = 4,  // first and last stage, where they share the tied embedding
+  kPipeBackward = 5,  // only with two stages of several chunks: the pipe group again, for backward messages
 };
 inline constexpr std::uint8_t kNoGroup = 0xff;
 
@@ -227,7 +228,7 @@ struct Hyper {
 struct Schedule {
   std::string name;
   std::int64_t world = 1;
-  std::vector<Group> groups;       // the standard five first
+  std::vector<Group> groups;       // the standard ones first
   std::vector<Program> programs;   // program of rank r: index of r in `program_group`
   Group program_group;             // usually the pipe group
   std::vector<KernelShape> shapes;  // distinct; an op that needs none has KernelShape{}

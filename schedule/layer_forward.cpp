@@ -252,7 +252,8 @@ BlockId layer_forward(Stage& s, const ForwardMode& mode) {
   BlockBuilder b(s.schedule, s.program, mode.name, mode.phase);
   s.weights_life.fill(mode.releases_weights ? Life::dies : Life::bound);
   const Tensor x = hidden_of_layer(s, b, 0, mode.frees_input ? Life::dies : Life::bound);
-  const Tensor y = hidden_of_layer(s, b, 1, mode.keeps_output ? Life::born : Life::local);
+  const Life output = mode.keeps_output ? Life::born : Life::local;
+  const Tensor y = mode.sends_output ? hidden_outgoing(s, b, output) : hidden_of_layer(s, b, 1, output);
   b.begin_after(flat_weights(s, b, UnitKind::layer).formal);
   b.begin_after(x.formal);
   b.begin_after(y.formal);

@@ -1,5 +1,6 @@
 #include "schedule/point_to_point.h"
 
+#include <algorithm>
 #include <string>
 
 #include "base/check.h"
@@ -31,6 +32,12 @@ Stream message_stream(const Stage& s, const Message& m) {
   return m.sends ? Stream::pipe_send_forward : Stream::pipe_recv_forward;
 }
 
+// With two stages and several chunks both neighbours are the same rank, and forward and backward messages take turns
+// that differ on the two sides: they need a communicator each, or they would be mistaken for one another.
+std::uint8_t message_group(const Stage& s, const Message& m) {
+  return m.backward && s.schedule.groups.size() > kPipeBackward ? kPipeBackward : kPipe;
+}
+
 // Both sides of a message name it alike: by the chunk behind the boundary it crosses, and its direction.
 int tag(const Stage& s, const Message& m) {
   const std::int64_t here = virtual_stage(s, m.chunk);
@@ -46,6 +53,34 @@ std::uint32_t boundary_unit(const Stage& s, std::uint32_t chunk, bool last) {
   return is_last(s, chunk) ? s.head_unit : s.embedding_unit;
 }
 
+// Without overlap the stage exchanges messages at certain points only: before every action or, with several chunks,
+// before every warm-up forward, every pair of forward and backward, and every cool-down backward (as Megatron-LM's
+// send_forward_backward_recv_forward_backward). Exchanging inside the pairs too would deadlock: a stage that blocks on
+// a send there keeps its neighbour from the receive that the neighbour's own send waits for.
+std::vector<std::size_t> exchanges(const Stage& s, const std::vector<Action>& order) {
+  std::vector<std::size_t> points;
+  // Where all forwards come first there are no pairs: the first backward's gradient may depend on the last forward.
+  const auto first_backward = std::find_if(order.begin(), order.end(), [](const Action& a) { return a.backward; });
+  const bool paired = s.chunks > 1 && 2 * (first_backward - order.begin()) < static_cast<std::ptrdiff_t>(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    points.push_back(i);
+    if (paired && i + 1 < order.size() && !order[i].backward && order[i + 1].backward) ++i;
+  }
+  return points;
+}
+
+// At each point: the sends of all actions since the last one, then the receives for all until the next.
+void exchange_between(const Stage& s, const std::vector<std::size_t>& points, const std::vector<Action>& order,
+                      std::vector<StageStep>& steps) {
+  for (std::size_t p = 0; p < points.size(); ++p) {
+    std::vector<Message>& list = steps[points[p]].before;
+    const std::size_t next = p + 1 < points.size() ? points[p + 1] : order.size();
+    for (std::size_t i = p > 0 ? points[p - 1] : 0; p > 0 && i < points[p]; ++i) append_send(s, order[i], list);
+    for (std::size_t i = points[p]; i < next; ++i) append_receive(s, order[i], list);
+  }
+  for (std::size_t i = points.back(); i < order.size(); ++i) append_send(s, order[i], steps.back().after);
+}
+
 }  // namespace
 
 std::vector<StageStep> plan_messages(const Stage& s, const std::vector<Action>& order) {
@@ -58,12 +93,9 @@ std::vector<StageStep> plan_messages(const Stage& s, const std::vector<Action>& 
       if (i == 0) append_receive(s, order[i], steps[i].before);
       if (i + 1 < order.size()) append_receive(s, order[i + 1], steps[i].before);
       append_send(s, order[i], steps[i].after);
-    } else {
-      if (i > 0) append_send(s, order[i - 1], steps[i].before);
-      append_receive(s, order[i], steps[i].before);
-      if (i + 1 == order.size()) append_send(s, order[i], steps[i].after);
     }
   }
+  if (!s.overlaps_pipe()) exchange_between(s, exchanges(s, order), order, steps);
   return steps;
 }
 
@@ -79,11 +111,15 @@ BlockId MessageBlocks::block(const Message& m, bool grouped) {
   const Life life = m.sends ? Life::dies : Life::born;
   const std::uint32_t first = s.first_unit_of_chunk[m.chunk];
   const std::uint32_t end = first + static_cast<std::uint32_t>(s.layers_of_chunk[m.chunk]);
-  const Tensor t = m.backward ? hidden_gradient(s, b, life) : hidden_at(s, b, m.sends ? end : first, life);
+  s.gradient_parity = m.chunk % 2;
+  const bool outgoing = m.sends && s.chunks > 1;
+  const Tensor t = m.backward ? hidden_gradient(s, b, life)
+                   : outgoing ? hidden_outgoing(s, b, life)
+                              : hidden_at(s, b, m.sends ? end : first, life);
   const bool to_next = m.sends != m.backward;
   b.add(m.sends ? OpKind::send : OpKind::recv, {m.sends ? in(Role::x, t) : out(Role::y, t)})
       .on(message_stream(s, m))
-      .group(kPipe)
+      .group(message_group(s, m))
       .peer(to_next ? 1 : -1)
       .site(tag(s, m));
   if (grouped) b.grouped();

@@ -79,12 +79,17 @@ void Writer::write_unit_blocks() {
   if (s.has_embedding) once("embedding.forward", [&] { return embedding_forward(s); });
   if (s.layer_units > 0) {
     once("layer.forward", [&] { return layer_forward(s, {.saves = !recomputes()}); });
-    once("layer.backward", [&] { return layer_backward(s); });
+    for (std::uint32_t parity = 0; parity < (s.chunks > 1 ? 2U : 1U); ++parity) {
+      s.gradient_parity = parity;
+      once("layer.backward." + std::to_string(parity), [&] { return layer_backward(s); });
+    }
   }
   if (s.has_head) {
+    s.gradient_parity = static_cast<std::uint32_t>(s.chunks - 1) % 2;
     once("head.forward", [&] { return head_forward(s); });
     once("head.backward", [&] { return head_backward(s); });
   }
+  s.gradient_parity = 0;
   if (s.has_embedding) once("embedding.backward", [&] { return embedding_backward(s); });
 }
 
@@ -155,12 +160,11 @@ void Writer::layers_forward(std::uint32_t chunk) {
   const auto every = static_cast<std::uint32_t>(s.scenario.training.recompute_every);
   for (std::uint32_t l = 0; l < layers; ++l) {
     gather_until(uses, l, false);
-    if (recomputes() && l % every != 0)
-      call(once("layer.forward.dropping",
-                [&] { return layer_forward(s, {.name = "layer.forward.dropping", .saves = false, .frees_input = true}); }),
-           uses[l]);
-    else
-      call(blocks_.at("layer.forward"), uses[l]);
+    ForwardMode mode{.saves = !recomputes()};
+    mode.frees_input = recomputes() && l % every != 0;
+    mode.sends_output = s.chunks > 1 && l + 1 == layers && !is_last(chunk);
+    mode.name += std::string(mode.frees_input ? ".dropping" : "") + (mode.sends_output ? ".outgoing" : "");
+    call(once(mode.name, [&] { return layer_forward(s, mode); }), uses[l]);
   }
 }
 
@@ -212,7 +216,7 @@ void Writer::layers_backward(std::uint32_t chunk, bool last) {
     gather_until(uses, position - 1, true);
     if (recomputes()) recompute(first + begin, first + end);
     for (std::uint32_t l = end; l > begin; --l) {
-      call(blocks_.at("layer.backward"), first + l - 1);
+      call(blocks_.at("layer.backward." + std::to_string(chunk % 2 * (s.chunks > 1 ? 1 : 0))), first + l - 1);
       layer_done(first + l - 1, first, last);
     }
     end = begin;
@@ -269,12 +273,13 @@ void Writer::reduce(UnitKind kind, std::uint32_t unit, std::uint32_t units) {
 
 void Writer::begin() {
   microbatch_ = microbatch_step_ = 0;
-  call(once("begin_step", [&] { return begin_step(s); }), 0);
   for (std::uint32_t u = 0; u < static_cast<std::uint32_t>(s.layer_units); ++u)
     call(once("zero.layer", [&] { return zero_gradients(s, UnitKind::layer); }), u);
   if (has_embedding_unit())
     call(once("zero.embedding", [&] { return zero_gradients(s, UnitKind::embedding); }), s.embedding_unit);
   if (s.has_head) call(once("zero.head", [&] { return zero_gradients(s, UnitKind::head); }), s.head_unit);
+  // Behind the gradients: where states are on the host, those waited for the updates that read the norm.
+  call(once("begin_step", [&] { return begin_step(s); }), 0);
   if (s.scenario.overlap.parameter_gather) gather_updated();
 }
 

@@ -216,7 +216,12 @@ Tensor hidden_at(Stage& s, BlockBuilder& b, std::uint32_t unit, Life life) {
 }
 
 Tensor hidden_gradient(Stage& s, BlockBuilder& b, Life life) {
-  return slot_tensor(s, b, "hidden_gradient", s.activation_type, life, s.z.local_tokens, s.z.hidden);
+  const std::string name = s.gradient_parity == 0 ? "hidden_gradient" : "hidden_gradient.odd";
+  return slot_tensor(s, b, name, s.activation_type, life, s.z.local_tokens, s.z.hidden);
+}
+
+Tensor hidden_outgoing(Stage& s, BlockBuilder& b, Life life) {
+  return slot_tensor(s, b, "hidden_outgoing", s.activation_type, life, s.z.local_tokens, s.z.hidden);
 }
 
 std::uint16_t layer_done(Stage& s, BlockBuilder& b, int ahead) {

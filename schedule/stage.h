@@ -57,6 +57,7 @@ struct Stage {
   // How the block that is being written treats the weights and gradients of each kind of unit (index: UnitKind).
   std::array<Life, 3> weights_life{Life::bound, Life::bound, Life::bound};
   std::array<Life, 3> gradients_life{Life::bound, Life::bound, Life::bound};
+  std::uint32_t gradient_parity = 0;        // of the chunk whose backward is being written; see hidden_gradient
   std::map<std::string, BufferId> named{};  // activations and workspace, declared at first use
 
   bool tensor_parallel() const { return scenario.parallel.tp > 1; }
@@ -96,7 +97,10 @@ Tensor workspace(Stage& s, BlockBuilder& b, const std::string& name, DataType ty
 // writes it); behind the last (the head reads it).
 Tensor hidden_of_layer(Stage& s, BlockBuilder& b, std::uint32_t ahead, Life life);
 Tensor hidden_at(Stage& s, BlockBuilder& b, std::uint32_t unit, Life life);
-// Its gradient: one per microbatch, transformed in place from layer to layer.
+// With several chunks, the output of a chunk that is sent on: what comes in for the next chunk is another value.
+Tensor hidden_outgoing(Stage& s, BlockBuilder& b, Life life);
+// Its gradient: one per microbatch, transformed in place from layer to layer. Neighbouring chunks have one each, since
+// a chunk's may still be on its way out when the next comes in.
 Tensor hidden_gradient(Stage& s, BlockBuilder& b, Life life);
 
 // The event behind the last block of a unit, forward or backward, that was issued: of the call's layer, or of a later

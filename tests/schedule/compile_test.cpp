@@ -86,6 +86,9 @@ void compile_and_verify(const models::Architecture& a, const Variant& variant) {
     if (!legal(a, plan) || bad > 3) return;
     scenarios::Scenario scenario = small_scenario(a, plan);
     variant.set(scenario);
+    // Legality refuses these: with blocking exchanges an incomplete last group of microbatches can deadlock.
+    const bool incomplete = plan.microbatches > plan.pp && plan.microbatches % plan.pp != 0;
+    if (plan.vpp > 1 && incomplete && !scenario.overlap.pipeline) return;
     const Schedule schedule = compile(scenario);
     const std::string found = findings(schedule);
     EXPECT_EQ(found, "") << a.name << ", " << variant.name << ", " << describe(plan);
