@@ -54,7 +54,7 @@ struct Training {
   std::int64_t seed = 1;
 };
 
-// Element sizes and types of the mixed-precision recipe (CASES M2): e.g. megatron fp16: 2 + 4 + 4 + 8 = 18 B.
+// Element sizes and types of the mixed-precision recipe, e.g. megatron fp16: 2 + 4 + 4 + 8 = 18 B.
 struct Recipe {
   int weight_bytes = 2, gradient_bytes = 4;
   bool master_weights = true;  // fp32 copy in the optimizer
@@ -69,7 +69,7 @@ struct Overlap {
   bool pipeline = false;          // send / receive on streams of their own
   bool tensor_backward = false;   // input-gradient all_reduce with the weight-gradient GEMM
   std::int64_t bucket_elements = 0;      // gradient buckets; 0: one bucket
-  bool reduce_every_microbatch = false;  // DeepSpeed ZeRO-2/3: gradients are reduced in every microbatch
+  bool reduce_every_microbatch = false;  // ZeRO-2/3: only a shard of the gradients is kept; follows from zero
   std::int64_t prefetch_units = 1;       // ZeRO-3: layers gathered ahead
   std::int64_t bucket_buffers = 0;       // ZeRO-2/3: staging buffers of bucket_elements each that stay allocated
 };
@@ -78,7 +78,7 @@ struct Overlap {
 struct Kernels {
   bool fused_attention = true;   // flash attention; false: QK^T, softmax, dropout, PV with the s x s matrix
   bool fused_softmax = true;     // separate attention: scale + mask + softmax in one kernel
-  bool softmax_fp32_copy = false;  // separate attention keeps softmax output in fp32 too (CASES M3: 7 B/element)
+  bool softmax_fp32_copy = false;  // separate attention keeps softmax output in fp32 too (7 B/element instead of 5)
   bool fused_elementwise = true;  // bias + activation, bias + dropout + add in one kernel
   bool fp32_logits = true;        // logits are cast to fp32 for the loss
   bool fused_cross_entropy = false;
@@ -100,7 +100,8 @@ struct Network {
 };
 
 struct Measured {  // what somebody measured; each optional
-  std::optional<double> step_time_s, samples_per_s, tokens_per_s_per_gpu, tflops_per_gpu, peak_memory_bytes, comm_fraction;
+  std::optional<double> step_time_s, samples_per_s, tokens_per_s_per_gpu, tflops_per_gpu;
+  std::optional<double> peak_memory_bytes, comm_fraction;
   std::string source;
 };
 
@@ -137,7 +138,8 @@ struct Scenario {
 // Reads a scenario file, its bases, its model and cluster; checks legality. Throws InputError with all errors.
 Scenario read_scenario(const std::string& path);
 
-// The same from parsed JSON (bases not yet merged); `overrides` are "path.to.field" = JSON pairs, as sweep sets them.
+// The same from parsed JSON (bases not yet merged); see scenarios/override.h for setting single fields. Problems go to
+// `diagnostics`, and the result is then unusable.
 Scenario resolve_scenario(const Json& json, Diagnostics& diagnostics);
 
 }  // namespace orrery::scenarios
