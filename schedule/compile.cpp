@@ -41,6 +41,10 @@ void compile_stage(const scenarios::Scenario& scenario, Schedule& schedule, std:
   s.tied_here = scenario.model.tied_embeddings && p.pp == 1;
   s.tied_across = scenario.model.tied_embeddings && p.pp > 1 && (s.has_embedding || s.has_head);
   CHECK(!(s.tied_across && s.zero() >= 2), "a tied embedding on two stages under ZeRO-2 or 3");
+  for (std::size_t c = 0; c < s.layers_of_chunk.size(); ++c) {
+    const std::int64_t v = static_cast<std::int64_t>(c) * p.pp + index;
+    CHECK(s.layers_of_chunk[c] > 0 || v == 0 || v == p.pp * p.vpp - 1, "a stage in the middle has no layer", v);
+  }
   const PipelineShape shape{.stages = p.pp, .chunks = p.vpp, .microbatches = scenario.training.microbatches};
   const std::vector<Action> order = pipeline_order(p.schedule, shape, index);
   prepare_stage(s, microbatches_in_flight(order) + (s.overlaps_pipe() ? 1 : 0));

@@ -43,7 +43,9 @@ BlockId embedding_forward(Stage& s) {
   s.weights_life.fill(Life::dies);
   const bool normed = s.model().embedding_norm, dropped = s.scenario.training.dropout > 0.0;
   const Tensor tokens = slot_tensor(s, b, "tokens", DataType::int32, Life::bound, s.z.tokens, 1);
-  const Tensor hidden = hidden_at(s, b, s.first_unit_of_chunk.front(), Life::born);
+  const bool alone = s.chunks > 1 && s.layers_of_chunk.front() == 0;  // sent on as it is
+  const Tensor hidden =
+      alone ? hidden_outgoing(s, b, Life::born) : hidden_at(s, b, s.first_unit_of_chunk.front(), Life::born);
   b.begin_after(flat_weights(s, b, kUnit).formal);
   b.begin_after(hidden.formal);
   const auto stage_of_sum = [&](const char* name, bool last, bool kept) {

@@ -119,6 +119,19 @@ TEST(Compile, TextReadsBackAsItself) {
   });
 }
 
+TEST(Compile, EndsWithoutLayersAreSound) {
+  for (const bool tied : {false, true})
+    for (const std::int64_t vpp : {1, 2})
+      for (const bool overlap : {false, true})
+        for (const std::int64_t m : {2, 4, 8}) {
+          const Plan plan{.pp = 2, .vpp = vpp, .microbatches = m};
+          scenarios::Scenario s = small_scenario(tied ? gpt_style(8) : llama_style(8), plan);
+          s.overlap.pipeline = overlap;
+          s.parallel.layers_of_stage = vpp == 1 ? std::vector<std::int64_t>{8, 0} : std::vector<std::int64_t>{0, 4, 4, 0};
+          EXPECT_EQ(findings(compile(s)), "") << tied << " " << describe(plan) << " " << overlap;
+        }
+}
+
 TEST(Compile, SizeDoesNotDependOnMicrobatches) {
   const auto size = [](std::int64_t m) {
     const Schedule s = compile(small_scenario(gpt_style(8), {.pp = 4, .microbatches = m}));
