@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "sim/metrics/advice.h"
 
@@ -60,26 +62,42 @@ void advise_bubble(const scenarios::Scenario& s, const Result& r, std::vector<Di
 }
 
 void advise_idle(const scenarios::Scenario& s, const Result& r, std::vector<Diagnostic>& found) {
-  if (r.gpu_busy >= kIdle) return;
+  if (r.gpu_busy >= kIdle || r.step_time_s.value <= 0.0) return;
+  const std::array<std::pair<const char*, double>, 5> losses = {{{"communication", r.communication_exposed},
+                                                                 {"the pipeline's bubble", r.bubble_fraction},
+                                                                 {"the host", share(r, Share::host)},
+                                                                 {"copies to and from the host", share(r, Share::copy)},
+                                                                 {"waiting for slower ranks", share(r, Share::wait)}}};
+  const auto largest = std::max_element(losses.begin(), losses.end(),
+                                        [](const auto& a, const auto& b) { return a.second < b.second; });
   found.push_back({Severity::warning, s.origins.training,
                    fmt::format("the GPUs compute only {:.0f} % of the time", 100.0 * r.gpu_busy),
-                   "see where the time goes: the largest of communication, bubble, host and wait is what to change"});
+                   fmt::format("the largest loss is {}, {:.0f} %: change that first", largest->first, 100.0 * largest->second)});
 }
 
+bool optimizer_on_host(const scenarios::Scenario& s) { return s.offload.optimizer == scenarios::OffloadTarget::cpu; }
+
 void advise_host(const scenarios::Scenario& s, const Result& r, std::vector<Diagnostic>& found) {
-  const double host = share(r, Share::host), copy = share(r, Share::copy), wait = share(r, Share::wait);
-  if (host > kHostBound)
+  const double host = share(r, Share::host), copy = share(r, Share::copy);
+  if (host > kHostBound && optimizer_on_host(s))
+    found.push_back({Severity::warning, s.origins.training,
+                     fmt::format("GPUs wait {:.0f} % of the step for the host, which runs the optimizer", 100.0 * host),
+                     "a larger global_batch (one update for more work), more nodes to share it (ZeRO), or no offload"});
+  else if (host > kHostBound)
     found.push_back({Severity::warning, s.origins.micro_batch,
                      fmt::format("GPUs wait {:.0f} % of the step for the host, which issues kernels one by one", 100.0 * host),
                      "a larger micro_batch, fused kernels, or less tp: fewer and longer kernels"});
   if (copy > kHostBound)
     found.push_back({Severity::warning, s.origins.training,
-                     fmt::format("host copies and the CPU optimizer take {:.0f} % of the step", 100.0 * copy),
-                     "more data-parallel ranks share the optimizer's work (ZeRO), a larger global_batch, or no offload"});
-  if (wait > kStragglers)
-    found.push_back({Severity::warning, s.origins.cluster,
-                     fmt::format("ranks wait {:.0f} % of the step for slower ranks of their group", 100.0 * wait),
-                     "balance layers_per_stage, or leave out the slow GPUs"});
+                     fmt::format("copies between host and GPU take {:.0f} % of the step", 100.0 * copy),
+                     s.offload.pinned ? "a larger global_batch, or no offload" : "offload.pinned, a larger global_batch, or no offload"});
+}
+
+void advise_stragglers(const scenarios::Scenario& s, const Result& r, std::vector<Diagnostic>& found) {
+  if (share(r, Share::wait) <= kStragglers) return;
+  found.push_back({Severity::warning, s.origins.cluster,
+                   fmt::format("ranks wait {:.0f} % of the step for slower ranks of their group", 100.0 * share(r, Share::wait)),
+                   "balance layers_per_stage, or leave out the slow GPUs"});
 }
 
 }  // namespace
@@ -90,6 +108,7 @@ std::vector<Diagnostic> time_advice(const scenarios::Scenario& s, const Result& 
   advise_idle(s, r, found);
   advise_bubble(s, r, found);
   advise_host(s, r, found);
+  advise_stragglers(s, r, found);
   return found;
 }
 

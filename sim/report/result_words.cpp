@@ -45,8 +45,8 @@ std::string_view words_for(Share share) {
     case Share::exposed_data: return "data transfers, not hidden";
     case Share::exposed_pipe: return "pipeline transfers, not hidden";
     case Share::exposed_other: return "other transfers, not hidden";
-    case Share::copy: return "host copies and CPU optimizer";
-    case Share::host: return "host issues kernels";
+    case Share::copy: return "host copies, not hidden";
+    case Share::host: return "host (issue, CPU optimizer)";
     case Share::bubble: return "pipeline bubble";
     case Share::wait: return "wait for slower ranks";
   }
