@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <tuple>
+#include <utility>
 
 #include "base/check.h"
 #include "sim/engine/engine_state.h"
@@ -61,7 +62,9 @@ class Engine {
         apply(event);
       } while (!queue_.empty() && queue_.top().time == state_.now);
       settle();
+      if (std::exchange(window_opens_, false)) note_leads(input_.steps - 1);
     }
+    note_leads(input_.steps);
     finish();
     return std::move(run_);
   }
@@ -304,6 +307,14 @@ class Engine {
     if (--unfinished_[static_cast<std::size_t>(step)] > 0 || step != input_.steps - 2) return;
     window_ = state_.now;
     for (Account& account : accounts_) account.restart(state_.now);
+    window_opens_ = true;
+  }
+
+  void note_leads(int steps) {
+    for (std::size_t e = 0; e < state_.streams.size(); ++e) {
+      const auto length = static_cast<std::int32_t>(state_.actors[e / kStreams].flat->length[e % kStreams]);
+      run_.leads.push_back(state_.streams[e].completed - steps * length);
+    }
   }
 
   // --- rates ------------------------------------------------------------------------------------------------------
@@ -395,6 +406,7 @@ class Engine {
   std::vector<std::int64_t> unfinished_;  // [step]: streams that have not ended it
   std::vector<std::int64_t> start_;       // [entity], for traces
   std::int64_t window_ = 0;               // when the last step began
+  bool window_opens_ = false;             // in this instant
   Run run_;
 };
 

@@ -47,6 +47,8 @@ struct LoopEnd {
 struct Run {
   std::int64_t step_time = 0;       // ps
   std::vector<Account> accounts;    // [actor], of the last step
+  // How many ops each stream is ahead of the step's end, when the last step begins and when it ends.
+  std::vector<std::int32_t> leads;
   std::vector<LoopEnd> loop_ends;   // ordered by (actor, loop, stream)
   std::vector<TraceRecord> trace;   // ordered by (end, rank, op)
   std::uint64_t events = 0;

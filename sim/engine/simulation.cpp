@@ -40,12 +40,12 @@ class Simulation {
   SimulationResult result() {
     const bool extrapolate = options_.extrapolate && !options_.trace;
     engine::SteadyRun steady =
-        engine::simulate_steadily(cut_, schedule_.microbatches, extrapolate,
-                                  [this](std::int64_t skip) { return simulate_cut(skip); });
+        engine::simulate_steadily(cut_, extrapolate, [this](std::int64_t skip) { return simulate_cut(skip); });
     SimulationResult result;
     result.events = events_;
     result.fingerprint = steady.run.fingerprint;
-    result.microbatches_simulated = steady.microbatches_simulated;
+    result.microbatches_simulated = schedule_.microbatches - steady.skipped * cut_.microbatches_per_iteration;
+    result.exact = steady.exact;
     result.deadlocked = steady.run.deadlocked;
     result.deadlock = std::move(steady.run.deadlock);
     if (result.deadlocked) return result;
@@ -81,8 +81,22 @@ class Simulation {
             compute_of(schedule_.programs[actor.program], flat, cast_.durations[actor.profile]);
       cut.compute_alone.push_back(compute[actor.profile]);
       cut.host_time.push_back(issue_cost * flat.host_ops);
+      cut.host_of_loops.push_back(host_of_loops(actor.program));
     }
     return cut;
+  }
+
+  // Time to issue one iteration of each repeat that is cut.
+  std::vector<std::int64_t> host_of_loops(std::size_t p) const {
+    const schedule::Program& program = schedule_.programs[p];
+    std::vector<std::int64_t> times;
+    for (std::size_t r = 0; r < program.repeats.size(); ++r) {
+      std::int64_t ops = 0;
+      for (std::uint32_t c = 0; c < program.repeats[r].call_count; ++c)
+        ops += program.block(program.calls[program.repeats[r].first_call + c]).op_count;
+      if (cut_.repeats[p][r] && ops > 0) times.push_back(ops * cluster_.host_issue_cost.ps());
+    }
+    return times;
   }
 
   ClassResult class_result(const engine::SteadyRun& steady, std::size_t a) const {

@@ -56,6 +56,7 @@ struct SimulationResult {
   std::uint64_t events = 0;       // op starts and ends
   std::uint64_t fingerprint = 0;  // of the event stream
   std::int64_t microbatches_simulated = 0;
+  bool exact = true;              // false: microbatches were skipped though the loop is not exactly periodic
   bool deadlocked = false;
   std::vector<std::string> deadlock;  // every waiting op
 };

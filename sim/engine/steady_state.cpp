@@ -2,8 +2,8 @@
 #include "sim/engine/steady_state.h"
 
 #include <algorithm>
-
-#include "base/check.h"
+#include <numeric>
+#include <optional>
 
 namespace orrery::sim::engine {
 namespace {
@@ -12,6 +12,9 @@ using schedule::Stream;
 
 // step time | per actor: shares, communication, any, compute alone, host time | loop ends
 constexpr std::size_t kPerActor = kShares + 4 + 3;
+
+// Work worth spending: on one attempt to find a period, and on simulating everything. About 0.2 s and 1 s.
+constexpr std::uint64_t kAttemptEvents = 2'000'000, kWholeEvents = 8'000'000;
 
 std::vector<std::int64_t> measures(const CutRun& cut) {
   std::vector<std::int64_t> all{cut.run.step_time};
@@ -33,36 +36,31 @@ std::vector<std::int64_t> growth(const std::vector<std::int64_t>& from, const st
   return difference;
 }
 
-bool same_loop_ends(const Run& a, const Run& b) {
-  return std::equal(a.loop_ends.begin(), a.loop_ends.end(), b.loop_ends.begin(), b.loop_ends.end(),
+bool alike(const Run& a, const Run& b) {
+  return a.leads == b.leads &&
+         std::equal(a.loop_ends.begin(), a.loop_ends.end(), b.loop_ends.begin(), b.loop_ends.end(),
                     [](const LoopEnd& x, const LoopEnd& y) {
                       return x.actor == y.actor && x.loop == y.loop && x.stream == y.stream;
                     });
 }
 
-// Nothing grows faster than what it will have to keep up with.
-bool nothing_catches_up(const Run& run, const std::vector<std::int64_t>& growth) {
-  const std::int64_t step = growth.front();
-  for (std::size_t a = 0; a < run.accounts.size(); ++a)
-    if (growth[a * kPerActor + kPerActor] > step) return false;  // host time
-  const std::size_t first = 1 + run.accounts.size() * kPerActor;
-  std::int64_t of_compute = step;
-  for (std::size_t i = 0; i < run.loop_ends.size(); ++i) {
-    const LoopEnd& end = run.loop_ends[i];
-    const bool new_loop = i == 0 || run.loop_ends[i - 1].actor != end.actor || run.loop_ends[i - 1].loop != end.loop;
-    if (new_loop) {
-      std::size_t last = i;
-      bool is_last_loop = true;
-      of_compute = step;
-      for (; last < run.loop_ends.size() && run.loop_ends[last].actor == end.actor; ++last) {
-        is_last_loop &= run.loop_ends[last].loop == end.loop;
-        if (run.loop_ends[last].loop == end.loop &&
-            run.loop_ends[last].stream == static_cast<std::uint32_t>(Stream::compute))
-          of_compute = growth[first + last];
-      }
-      if (is_last_loop) of_compute = step;
+// All streams of an actor keep step in each of its main loops, the last loop keeps step with the whole, and no host
+// needs longer to issue an iteration than the loop takes for it: see steady_state.h.
+bool keeps_step(const CutRun& cut, const std::vector<std::int64_t>& grown, std::int64_t iterations) {
+  const std::vector<LoopEnd>& ends = cut.run.loop_ends;
+  std::size_t at = 0, measure = 1 + cut.run.accounts.size() * kPerActor;
+  for (std::size_t actor = 0; actor < cut.run.accounts.size(); ++actor) {
+    std::int64_t before = 0;
+    for (const std::int64_t host : cut.host_of_loops[actor]) {
+      if (at == ends.size() || ends[at].actor != actor) return false;
+      const std::uint32_t loop = ends[at].loop;
+      const std::int64_t later = grown[measure];
+      for (; at < ends.size() && ends[at].actor == actor && ends[at].loop == loop; ++at, ++measure)
+        if (grown[measure] != later) return false;
+      if (host * iterations > later - before) return false;
+      before = later;
     }
-    if (growth[first + i] > of_compute) return false;
+    if (before != grown.front()) return false;
   }
   return true;
 }
@@ -83,32 +81,76 @@ SteadyRun from_measures(CutRun cut, const std::vector<std::int64_t>& m) {
   return steady;
 }
 
+struct Attempt {
+  std::optional<SteadyRun> steady;
+  std::uint64_t events_an_iteration = 0;
+};
+
+// Three cuts d iterations apart lie on a line, and a fourth, about twice as long, lies on it too.
+Attempt extrapolated(std::int64_t skip, std::int64_t d, std::int64_t further, const Simulate& simulate) {
+  const CutRun a = simulate(skip), b = simulate(skip - d), c = simulate(skip - 2 * d);
+  Attempt attempt;
+  if (b.run.events > a.run.events)
+    attempt.events_an_iteration = (b.run.events - a.run.events) / static_cast<std::uint64_t>(d);
+  if (a.run.deadlocked || b.run.deadlocked || c.run.deadlocked) return attempt;
+  if (!alike(a.run, b.run) || !alike(b.run, c.run)) return attempt;
+  const std::vector<std::int64_t> from = measures(c), grown = growth(measures(b), from);
+  if (grown != growth(measures(a), measures(b)) || !keeps_step(c, grown, d)) return attempt;
+  CutRun far = simulate(skip - 2 * d - further * d);
+  if (far.run.deadlocked || !alike(c.run, far.run)) return attempt;
+  std::vector<std::int64_t> m = measures(far);
+  for (std::size_t i = 0; i < m.size(); ++i)
+    if (m[i] != from[i] + further * grown[i]) return attempt;
+  const std::int64_t left = skip / d - 2 - further;
+  for (std::size_t i = 0; i < m.size(); ++i) m[i] += left * grown[i];
+  attempt.steady = from_measures(std::move(far), m);
+  attempt.steady->skipped = left * d;
+  return attempt;
+}
+
+// The line through two cuts. Every number is rounded down; what the shares of an actor then lack to the step time, a
+// few ps, goes to the largest.
+std::optional<SteadyRun> averaged(std::int64_t skip, std::int64_t apart, const Simulate& simulate) {
+  const CutRun near = simulate(skip);
+  CutRun far = simulate(skip - apart);
+  if (near.run.deadlocked || far.run.deadlocked) return std::nullopt;
+  __extension__ using Wide = __int128;
+  const std::int64_t left = skip - apart;
+  std::vector<std::int64_t> m = measures(far);
+  const std::vector<std::int64_t> grown = growth(measures(near), m);
+  for (std::size_t i = 0; i < grown.size(); ++i)
+    m[i] = std::max<std::int64_t>(m[i] + static_cast<std::int64_t>(Wide{grown[i]} * left / apart), 0);
+  SteadyRun steady = from_measures(std::move(far), m);
+  for (auto& shares : steady.shares) {
+    const std::int64_t sum = std::accumulate(shares.begin(), shares.end(), std::int64_t{0});
+    *std::max_element(shares.begin(), shares.end()) += steady.step_time - sum;
+  }
+  steady.skipped = left;
+  steady.exact = false;
+  return steady;
+}
+
 }  // namespace
 
-SteadyRun simulate_steadily(const Cut& cut, std::int64_t microbatches, bool extrapolate, const Simulate& simulate) {
-  const std::int64_t per_iteration = cut.microbatches_per_iteration;
-  std::int64_t least = cut.slots / per_iteration + 3;
-  for (std::int64_t d = 1; extrapolate && 3 * (least + 2 * d) < cut.iterations; least *= 2, d *= 2) {
-    const std::int64_t skip = (cut.iterations - least) / d * d;
-    const CutRun a = simulate(skip), b = simulate(skip - d);
-    CutRun c = simulate(skip - 2 * d);
-    if (a.run.deadlocked || b.run.deadlocked || c.run.deadlocked) break;
-    if (!same_loop_ends(a.run, b.run) || !same_loop_ends(b.run, c.run)) continue;
-    std::vector<std::int64_t> m = measures(c);
-    const std::vector<std::int64_t> grown = growth(measures(b), m);
-    if (grown != growth(measures(a), measures(b)) || !nothing_catches_up(c.run, grown)) continue;
-    const std::int64_t left = skip - 2 * d;
-    CHECK(left % d == 0, left, d);
-    for (std::size_t i = 0; i < m.size(); ++i) m[i] += left / d * grown[i];
-    SteadyRun steady = from_measures(std::move(c), m);
-    steady.microbatches_simulated = microbatches - left * per_iteration;
-    return steady;
+SteadyRun simulate_steadily(const Cut& cut, bool extrapolate, const Simulate& simulate) {
+  const std::int64_t shortest = cut.slots / cut.microbatches_per_iteration + 3;
+  std::uint64_t of_iteration = 0;  // events
+  std::int64_t least = shortest;
+  for (std::int64_t d = 1; extrapolate; least *= 2, d *= 2) {
+    const std::int64_t further = least / d + 1;  // cuts keep least, + d, + 2 d, + 2 d + further d iterations
+    const std::int64_t simulated = 5 * least + 7 * d;
+    if (simulated > cut.iterations || of_iteration * static_cast<std::uint64_t>(simulated) > kAttemptEvents) break;
+    Attempt attempt = extrapolated((cut.iterations - least) / d * d, d, further, simulate);
+    if (attempt.steady) return std::move(*attempt.steady);
+    of_iteration = attempt.events_an_iteration;
+  }
+  if (of_iteration * static_cast<std::uint64_t>(cut.iterations) > kWholeEvents) {
+    const auto kept = std::max(static_cast<std::int64_t>(kAttemptEvents / of_iteration / 3), shortest);
+    if (auto steady = averaged(cut.iterations - kept, kept, simulate)) return std::move(*steady);
   }
   CutRun whole = simulate(0);
   const std::vector<std::int64_t> m = measures(whole);
-  SteadyRun steady = from_measures(std::move(whole), m);
-  steady.microbatches_simulated = microbatches;
-  return steady;
+  return from_measures(std::move(whole), m);
 }
 
 }  // namespace orrery::sim::engine

@@ -29,8 +29,13 @@ class Writer {
     }
     for (int i = 0; i < shape_.ops * static_cast<int>(builders_.size()); ++i) append_something();
     for (ProgramBuilder& b : builders_) {
-      b.repeat(0, 1, shape_.iterations);
+      if (shape_.joined_steps || shape_.joined_iterations) join(b);
+      if (shape_.joined_steps) b.call(1);
+      b.repeat(shape_.joined_steps ? 1 : 0, shape_.joined_iterations ? 3 : 1, shape_.iterations);
+      if (shape_.joined_iterations) b.call(1, 0, 1);
       b.call(0, 0, 1);
+      if (shape_.joined_iterations) b.call(2, 0, 1);
+      if (shape_.joined_steps) b.call(2);
     }
     schedule_.microbatches = shape_.iterations;
     return std::move(schedule_);
@@ -52,6 +57,21 @@ class Writer {
       case 8: world(); break;
       default: shape_.rings ? ring(at) : kernel(at); break;
     }
+  }
+
+  // Blocks 1 and 2: every stream waits for the last join, and the next join for every stream.
+  void join(ProgramBuilder& b) {
+    const Stream streams[] = {Stream::compute, Stream::tensor, Stream::data, Stream::to_host,
+                              Stream::pipe_send_forward, Stream::pipe_send_backward, Stream::pipe_recv_forward,
+                              Stream::pipe_recv_backward};
+    const std::uint32_t token = b.token(9);
+    b.block("begin");
+    const std::uint16_t end_before = b.formal(token, 8);
+    for (const Stream s : streams) b.kernel(0).on(s).wait(end_before);
+    b.block("end");
+    for (std::uint32_t i = 0; i < 8; ++i) b.kernel(0).on(streams[i]).record(b.formal(token, i));
+    b.message(OpKind::all_reduce, schedule::kWorld, 10, Stream::compute).record(b.formal(token, 8));
+    for (std::uint16_t i = 1; i < 9; ++i) b.wait(i);
   }
 
   void kernel(std::size_t at) {

@@ -14,6 +14,8 @@ struct RandomShape {
   std::uint32_t iterations = 3;
   std::uint32_t slots = 2;
   bool kernels_everywhere = false;  // kernels on the data stream too: they share the GPU
+  // All streams of all ranks meet between two steps, or between two iterations.
+  bool joined_steps = false, joined_iterations = false;
   bool rings = false;               // messages along rings of the tensor group
 };
 schedule::Schedule random_schedule(const RandomShape& shape, std::uint64_t seed);
