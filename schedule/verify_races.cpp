@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "schedule/text_op.h"
 #include "schedule/verify_regions.h"
@@ -25,17 +26,19 @@ void join(Clock& into, const Clock& other) {
 
 struct Atom {
   std::uint32_t write = 0;  // its number on its stream, from 1; 0: none
+  std::uint16_t readers = 0;  // streams that read it since, a bit each
   std::uint8_t write_stream = 0;
   bool written = false;  // since the allocation
-  Clock reads{};
+  Clock reads;           // the last read of each of them
 };
+static_assert(kStreams <= 16, "a bit a stream");
 
 // One op on its way through the check.
 struct Current {
   std::uint32_t step = 0;
   std::size_t stream = 0;
   std::uint32_t number = 0;  // on its stream
-  Clock clock{};             // what is surely before it
+  const Clock& clock;        // what is surely before it
   bool after(std::size_t other_stream, std::uint32_t other_number) const {
     const bool itself = other_stream == stream && other_number == number;
     return itself || clock[other_stream] >= other_number;
@@ -90,19 +93,16 @@ class RaceChecker {
 
   void visit(std::uint32_t step) {
     const Op& op = walk_.op(step);
-    Current now;
-    now.step = step;
-    now.stream = static_cast<std::size_t>(op.stream);
-    now.number = ++issued_[now.stream];
-    Clock& clock = clocks_[now.stream];  // in a group: as it began, and the events awaited since
+    const auto stream = static_cast<std::size_t>(op.stream);
+    Clock& clock = clocks_[stream];  // in a group: as it began, and the events awaited since
     for (const std::uint16_t wait : p_.waits_of(op)) join(clock, events_[walk_.id(step, wait)]);
-    now.clock = clock;
+    const Current now{step, stream, ++issued_[stream], clock};
     touch(op, now);
     if (!op.grouped) clock[now.stream] = now.number;
     if (op.record != kNoFormal) {
-      Clock event = clock;
+      Clock& event = events_[walk_.id(step, op.record)];
+      event = clock;
       event[now.stream] = now.number;
-      events_[walk_.id(step, op.record)] = event;
     }
     if (op.kind == OpKind::host_wait)
       for (Clock& other : clocks_) join(other, clock);
@@ -141,15 +141,25 @@ class RaceChecker {
     if (!now.after(atom.write_stream, atom.write))
       race("read races with write", v, now, "reads {} while {} may still be writing it", atom.write_stream, atom.write);
     atom.reads[now.stream] = now.number;
+    atom.readers = static_cast<std::uint16_t>(atom.readers | (1U << now.stream));
+  }
+
+  // The streams of which a read of the atom may not be over.
+  template <typename Visit>
+  static void each_open_read(const Atom& atom, const Current& now, Visit&& visit) {
+    for (unsigned left = atom.readers; left != 0; left &= left - 1) {
+      const auto stream = static_cast<std::size_t>(std::countr_zero(left));
+      if (!now.after(stream, atom.reads[stream])) visit(stream, atom.reads[stream]);
+    }
   }
 
   void write(Atom& atom, const View& v, const Current& now) {
     if (!now.after(atom.write_stream, atom.write))
       race("two writes race", v, now, "writes {} while {} may still be writing it", atom.write_stream, atom.write);
-    for (std::size_t s = 0; s < kStreams; ++s)
-      if (!now.after(s, atom.reads[s]))
-        race("write races with read", v, now, "writes {} while {} may still be reading it", s, atom.reads[s]);
-    atom.reads = {};
+    each_open_read(atom, now, [&](std::size_t stream, std::uint32_t number) {
+      race("write races with read", v, now, "writes {} while {} may still be reading it", stream, number);
+    });
+    atom.readers = 0;
     atom.write = now.number;
     atom.write_stream = static_cast<std::uint8_t>(now.stream);
     atom.written = true;
@@ -162,9 +172,9 @@ class RaceChecker {
     for (const Atom& atom : atoms_of(id)) {
       if (!now.after(atom.write_stream, atom.write))
         race("freed in use", v, now, "frees {} while {} may still be writing it", atom.write_stream, atom.write);
-      for (std::size_t s = 0; s < kStreams; ++s)
-        if (!now.after(s, atom.reads[s]))
-          race("freed in use", v, now, "frees {} while {} may still be reading it", s, atom.reads[s]);
+      each_open_read(atom, now, [&](std::size_t stream, std::uint32_t number) {
+        race("freed in use", v, now, "frees {} while {} may still be reading it", stream, number);
+      });
     }
   }
 

@@ -1,6 +1,6 @@
 // Unrolls programs with their loops cut (see verify_walk.h). An event is the last one recorded on the same buffer
 // instance before the wait in host issue order, as cudaStreamWaitEvent captures it; one that was never recorded in
-// this step does not hold anything up. Cost: linear in the walked ops, plus one hash look-up a formal and call.
+// this step does not hold anything up. Cost: linear in the walked ops.
 #include "schedule/verify_walk.h"
 
 #include <fmt/format.h>
@@ -93,7 +93,16 @@ void walk_calls(const Program& p, const Cut& cut, Visit&& visit) {
 
 class Walker {
  public:
-  Walker(const Program& program, const Cut& cut) : p_(program), cut_(cut) { walk_.program = &program; }
+  Walker(const Program& program, const Cut& cut) : p_(program), cut_(cut) {
+    walk_.program = &program;
+    std::uint64_t instances = 0;
+    for (const Buffer& b : p_.buffers) {
+      first_.push_back(instances);
+      instances += b.instances;
+    }
+    if (instances <= kLargestTable) table_.assign(instances, kNoStep);
+    walk_.steps.reserve(walked_ops(program, cut));
+  }
 
   Walk run() {
     walk_calls(p_, cut_, [&](std::uint32_t call, std::uint32_t microbatch, std::uint32_t shown) {
@@ -112,14 +121,16 @@ class Walker {
     for (std::uint32_t i = 0; i < block.op_count; ++i) add_step(block.first_op + i);
   }
 
+  // A table where all instances fit into one, else a hash map: with many slots, few of them are met.
   std::uint32_t dense(BufferId buffer, std::uint32_t instance) {
-    const std::uint64_t key = (std::uint64_t{buffer.value} << 32) | instance;
-    const auto [at, is_new] = dense_.emplace(key, static_cast<std::uint32_t>(walk_.instances.size()));
-    if (is_new) {
+    const std::uint64_t key = first_[buffer.index()] + instance;
+    std::uint32_t& at = table_.empty() ? map_.emplace(key, kNoStep).first->second : table_[key];
+    if (at == kNoStep) {
+      at = static_cast<std::uint32_t>(walk_.instances.size());
       walk_.instances.push_back({buffer.value, instance});
       recorded_.push_back(kNoStep);
     }
-    return at->second;
+    return at;
   }
 
   void add_step(std::uint32_t op_index) {
@@ -140,7 +151,10 @@ class Walker {
   const Program& p_;
   const Cut cut_;
   Walk walk_;
-  std::unordered_map<std::uint64_t, std::uint32_t> dense_;
+  static constexpr std::uint64_t kLargestTable = 1U << 18;
+  std::vector<std::uint64_t> first_;  // instance of each buffer, counting all buffers' instances
+  std::vector<std::uint32_t> table_;
+  std::unordered_map<std::uint64_t, std::uint32_t> map_;
   std::vector<std::uint32_t> recorded_;  // the last step that recorded each instance's event
   std::uint32_t gate_ = kNoStep;
 };

@@ -460,7 +460,6 @@ TEST(Structure, EachMistakeIsNamed) {
   EXPECT_THAT(in_block("all_reduce y+=kept"), HasSubstr("needs a group"));
   EXPECT_THAT(in_block("send x:kept to +1"), HasSubstr("has itself as its peer"));
   EXPECT_THAT(in_block("host_wait on compute"), HasSubstr("the stream host belong together"));
-  EXPECT_THAT(in_block("fill y=kept wait(done)"), HasSubstr("waits for an event of done, and nothing records one"));
   EXPECT_THAT(in_block("fill y=kept microbatch 8"), HasSubstr("is for microbatch 8 of 8"));
   EXPECT_THAT(in_block("block b {\nformal r = ring[1 + slot]\nfill y=r\n}\ncall b microbatch 1\n"), HasSubstr("binds ring[2], which has 2 instances"));
   EXPECT_THAT(in_block("all_gather x:kept y=kept in world"), IsEmpty());
