@@ -1,0 +1,77 @@
+// The whole program, from scenario file to report, on the plans that its speed is promised for: what each stage costs
+// and how the sum grows. Times are CPU time of one core. `budget` is the promise, in milliseconds; `of_budget` the
+// share of it that was used.
+#include <benchmark/benchmark.h>
+
+#include <string>
+
+#include "scenarios/scenario.h"
+#include "schedule/compile.h"
+#include "schedule/memory.h"
+#include "schedule/verify.h"
+#include "sim/metrics/predict.h"
+#include "sim/report/run_report.h"
+
+namespace orrery {
+namespace {
+
+const char* const kFiles[] = {"scenarios/13b-tp8-pp4.json", "scenarios/gpt3-175b-1024.json",
+                              "scenarios/llama31-405b-16384.json"};
+
+void whole_program(benchmark::State& state, const std::string& file, double budget_ms) {
+  double seconds = 0.0;
+  std::uint64_t events = 0;
+  for (auto _ : state) {
+    const auto start = benchmark::ChronoClockNow();
+    const scenarios::Scenario scenario = scenarios::read_scenario(file);
+    const sim::Prediction p = sim::predict(scenario);
+    benchmark::DoNotOptimize(sim::run_report(scenario, p.result));
+    seconds += benchmark::ChronoClockNow() - start;
+    events += p.result.events;
+  }
+  const double each = 1e3 * seconds / static_cast<double>(state.iterations());
+  state.counters["of_budget"] = each / budget_ms;
+  state.counters["events"] = static_cast<double>(events) / static_cast<double>(state.iterations());
+}
+
+void BM_Read(benchmark::State& state) {
+  for (auto _ : state) benchmark::DoNotOptimize(scenarios::read_scenario(kFiles[state.range(0)]));
+}
+BENCHMARK(BM_Read)->DenseRange(0, 2)->Unit(benchmark::kMillisecond);
+
+void BM_Compile(benchmark::State& state) {
+  const scenarios::Scenario s = scenarios::read_scenario(kFiles[state.range(0)]);
+  for (auto _ : state) benchmark::DoNotOptimize(schedule::compile(s));
+}
+BENCHMARK(BM_Compile)->DenseRange(0, 2)->Unit(benchmark::kMillisecond);
+
+void BM_Verify(benchmark::State& state) {
+  const schedule::Schedule s = schedule::compile(scenarios::read_scenario(kFiles[state.range(0)]));
+  for (auto _ : state) benchmark::DoNotOptimize(schedule::verify(s));
+}
+BENCHMARK(BM_Verify)->DenseRange(0, 2)->Unit(benchmark::kMillisecond);
+
+void BM_Memory(benchmark::State& state) {
+  const schedule::Schedule s = schedule::compile(scenarios::read_scenario(kFiles[state.range(0)]));
+  for (auto _ : state)
+    for (const schedule::Program& p : s.programs) benchmark::DoNotOptimize(schedule::memory_peak(p));
+}
+BENCHMARK(BM_Memory)->DenseRange(0, 2)->Unit(benchmark::kMillisecond);
+
+void BM_Whole70bOn128(benchmark::State& state) { whole_program(state, "scenarios/bench/70b-128.json", 50.0); }
+BENCHMARK(BM_Whole70bOn128)->Unit(benchmark::kMillisecond);
+
+void BM_Whole405bOn16384(benchmark::State& state) {
+  whole_program(state, "scenarios/llama31-405b-16384.json", 300.0);
+}
+BENCHMARK(BM_Whole405bOn16384)->Unit(benchmark::kMillisecond);
+
+void BM_WholeAccumulation32768(benchmark::State& state) {
+  whole_program(state, "scenarios/bench/accumulation-32768.json", 1000.0);
+}
+BENCHMARK(BM_WholeAccumulation32768)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace orrery
+
+BENCHMARK_MAIN();
