@@ -118,8 +118,7 @@ std::string measured_table(Columns columns) {
     if (measured.empty()) continue;
     rows.push_back({c.result->scenario});
     for (const MeasuredRow& row : measured) {
-      const std::string unit = row.unit.empty() ? "" : " " + row.unit;
-      rows.push_back({"  " + row.what, number_text(row.measured) + unit, number_text(row.predicted) + unit,
+      rows.push_back({"  " + row.what, quantity_text(row.measured, row.unit), quantity_text(row.predicted, row.unit),
                       fmt::format("{:+.1f} %", 100.0 * row.error())});
     }
   }

@@ -156,7 +156,6 @@ Out document(const scenarios::Scenario& s, const Result& r, bool runtime) {
                         {"gpu_hours", r.gpu_hours_to_tokens}};
   out["warnings"] = warnings(r);
   out["fingerprint"] = fmt::format("{:016x}", r.fingerprint);
-  out["events"] = r.events;
   if (runtime) out["runtime"] = {{"events", r.events}, {"wall_s", r.wall_s}, {"peak_rss_bytes", r.peak_rss_bytes}};
   return out;
 }

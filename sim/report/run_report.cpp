@@ -144,8 +144,7 @@ std::string measured(const scenarios::Scenario& s, const Result& r) {
   if (rows.empty()) return {};
   std::vector<std::vector<std::string>> cells{{"", "measured", "predicted", "error"}};
   for (const MeasuredRow& row : rows) {
-    const std::string unit = row.unit.empty() ? "" : " " + row.unit;
-    cells.push_back({row.what, number_text(row.measured) + unit, number_text(row.predicted) + unit,
+    cells.push_back({row.what, quantity_text(row.measured, row.unit), quantity_text(row.predicted, row.unit),
                      fmt::format("{:+.1f} %", 100.0 * row.error())});
   }
   std::string text = "\nAgainst measurement\n" + table_text(cells);
