@@ -18,7 +18,9 @@ struct Finding {
 
 struct VerifyOptions {
   SendSemantics sends = SendSemantics::rendezvous;
-  std::uint32_t repeat_limit = 4;  // iterations of a repeat that are walked
+  // Iterations of a repeat that are walked at least. Repeats are cut by the same number of microbatches in all
+  // programs (verify_walk.h), never below this, nor below what it takes to reuse every slot.
+  std::uint32_t repeat_limit = 4;
 };
 
 // Empty: the schedule is sound.
