@@ -234,6 +234,18 @@ TEST(Executor, UseAfterTheFreeingOpHasRunIsAnError) {
   EXPECT_THAT(failure(h.finish(), Order::rank_first), HasSubstr("used after the op that freed it has run"));
 }
 
+TEST(Executor, UseAgainBeforeTheFreeingOpHasRunIsAnError) {
+  HandSchedule h(1, 1);
+  const auto x = h.buffer("x", 1, false), y = h.buffer("y", 1);
+  schedule::View born = write(Role::y, x, 1), dies = read(Role::x, x, 1);
+  born.allocates = true;
+  dies.frees = true;
+  h.op(OpKind::fill, Stream::compute, {born}).record = x;
+  h.op(OpKind::cast, Stream::to_host, {dies, write(Role::y, y, 1)}, {x});
+  h.op(OpKind::fill, Stream::compute, {born});
+  EXPECT_THAT(failure(h.finish(), Order::rank_first), HasSubstr("used again before the op that freed it has run"));
+}
+
 TEST(Executor, AccessIsEnforced) {
   HandSchedule h(1, 1);
   const auto x = h.buffer("x", 1), y = h.buffer("y", 1);

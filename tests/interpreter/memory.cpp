@@ -8,6 +8,8 @@ namespace orrery::interpreter {
 
 double* Allocation::touch() {
   if (gone_) throw ScheduleError(fmt::format("{} is used after the op that freed it has run", label_));
+  if (previous_ != nullptr && !previous_->gone_)
+    throw ScheduleError(fmt::format("{} is used again before the op that freed it has run", label_));
   if (!made_) values_.assign(static_cast<std::size_t>(elements_), std::numeric_limits<double>::quiet_NaN());
   made_ = true;
   return values_.data();
@@ -22,6 +24,7 @@ RankMemory::RankMemory(const schedule::Program& program, std::int64_t rank) : pr
   for (std::size_t b = 0; b < program.buffers.size(); ++b) {
     const schedule::Buffer& buffer = program.buffers[b];
     live_.emplace_back(buffer.instances, nullptr);
+    last_.emplace_back(buffer.instances, nullptr);
     if (!buffer.persistent && buffer.elements > 0) continue;
     for (std::uint32_t i = 0; i < buffer.instances; ++i) allocate(BufferId(b), i);
   }
@@ -48,7 +51,8 @@ Allocation& RankMemory::current(BufferId buffer, std::uint32_t instance) {
 void RankMemory::allocate(BufferId buffer, std::uint32_t instance) {
   Allocation*& live = place(buffer, instance);
   if (live != nullptr) throw ScheduleError(label(buffer, instance) + " is allocated twice");
-  live = &all_.emplace_back(label(buffer, instance), program_.buffers[buffer.index()].elements);
+  Allocation*& last = last_[buffer.index()][instance];
+  last = live = &all_.emplace_back(label(buffer, instance), program_.buffers[buffer.index()].elements, last);
 }
 
 void RankMemory::free(BufferId buffer, std::uint32_t instance) {

@@ -1,7 +1,8 @@
 // The memory of one rank, as its host sees it: allocations begin and end in issue order, each fresh one is filled
-// with NaN (so that reading before writing shows), and each has storage of its own. Two errors are told apart:
+// with NaN (so that reading before writing shows), and each has storage of its own. Three errors are told apart:
 //  - at issue: an op names an instance that is not allocated, allocates one twice, or frees what is not there;
-//  - at run time: an op touches an allocation after the op that freed it has run (its stream did not wait for it).
+//  - at run time: an op touches an allocation after the op that freed it has run (its stream did not wait for it);
+//  - or before the op that freed the instance's last allocation has run: a device would give both the same memory.
 // Storage is made at the first touch and dropped at the free, so a long program needs little memory.
 #pragma once
 
@@ -20,7 +21,8 @@ struct ScheduleError : std::runtime_error {
 
 class Allocation {
  public:
-  Allocation(std::string label, std::int64_t elements) : label_(std::move(label)), elements_(elements) {}
+  Allocation(std::string label, std::int64_t elements, const Allocation* previous)
+      : label_(std::move(label)), elements_(elements), previous_(previous) {}
   const std::string& label() const { return label_; }
   std::int64_t elements() const { return elements_; }
   double* touch();  // throws ScheduleError when it is gone
@@ -29,6 +31,7 @@ class Allocation {
  private:
   std::string label_;
   std::int64_t elements_;
+  const Allocation* previous_;  // of the same instance; null for the first
   std::vector<double> values_;
   bool made_ = false, gone_ = false;
 };
@@ -46,7 +49,7 @@ class RankMemory {
   std::string label(BufferId buffer, std::uint32_t instance) const;
   const schedule::Program& program_;
   std::int64_t rank_;
-  std::vector<std::vector<Allocation*>> live_;  // [buffer][instance]
+  std::vector<std::vector<Allocation*>> live_, last_;  // [buffer][instance]
   std::deque<Allocation> all_;
 };
 

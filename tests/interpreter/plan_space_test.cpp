@@ -6,6 +6,8 @@
 #include <numeric>
 
 #include "base/random.h"
+#include "schedule/compile.h"
+#include "schedule/verify.h"
 #include "tests/interpreter/plan_run.h"
 #include "tests/interpreter/tiny_models.h"
 
@@ -110,6 +112,9 @@ Scenario draw_plan(std::uint64_t number) {
   draw_parallel(d, s);
   draw_training(d, s);
   draw_execution(d, s);
+  // A blocking interleaved exchange needs whole groups of microbatches.
+  if (s.parallel.vpp > 1 && !s.overlap.pipeline)
+    s.training.global_batch = s.training.micro_batch * s.parallel.dp * s.parallel.pp * (1 + d.below(2));
   resolve(s);
   return s;
 }
@@ -140,6 +145,8 @@ void expect_reference(std::uint64_t number) {
   const Scenario scenario = draw_plan(number);
   SCOPED_TRACE(fmt::format("plan {}: {}", number, describe(scenario)));
   constexpr std::int64_t kSteps = 2;
+  for (const schedule::Finding& finding : schedule::verify(schedule::compile(scenario)))
+    ADD_FAILURE() << finding.message;
   const Outcome reference = reference_outcome(scenario, kSteps);
   for (const Order order : {Order::rank_first, Order::rank_last, Order::random}) {
     try {
