@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "base/diagnostics.h"
@@ -46,6 +48,17 @@ struct Parser {
   throw InputError(fmt::format("error: {}\n  hint: {}\n", error.what(), help));
 }
 
+// The parser would say that a command is missing.
+void check_name(const std::string& word) {
+  if (word.empty() || word.front() == '-') return;
+  std::vector<std::string> names;
+  for (const Command& command : commands()) names.emplace_back(command.name);
+  if (std::find(names.begin(), names.end(), word) != names.end()) return;
+  const std::string near = nearest_word(word, names);
+  throw InputError(fmt::format("error: there is no command \"{}\"\n  hint: {}\n", word,
+                               near.empty() ? "orrery --help lists them" : fmt::format("did you mean \"{}\"?", near)));
+}
+
 }  // namespace
 
 const std::vector<Command>& commands() {
@@ -63,17 +76,53 @@ const std::vector<Command>& commands() {
        {{"orrery compare scenarios/mt-nlg-530b-280.json scenarios/mt-nlg-530b-420.json", "two scenarios"},
         {"orrery compare scenarios/korthikanti/*.json --csv", "one row each, for a spreadsheet"}},
        declare_compare},
+      {"sweep",
+       "Predict every combination of values of any scenario fields.",
+       {{"orrery sweep scenarios/7b-8gpu.json --set training.micro_batch=1,2,4 --set parallel.zero=1,2,3",
+         "nine combinations; illegal ones are listed with their reason"},
+        {"orrery sweep scenarios/7b-8gpu.json --set training.recompute=none,full --output 7b.csv",
+         "row by row into a file; the same command goes on where it was stopped"}},
+       declare_sweep},
+      {"check",
+       "Is a plan legal, is its schedule sound, does it fit?",
+       {{"orrery check scenarios/quickstart.json", "a scenario"},
+        {"orrery check scenarios/175b-8xa100-40g.json || echo no", "exit code 1: legal, but does not fit"}},
+       declare_check},
+      {"model",
+       "Parameters, FLOPs per token and memory per layer of a model file or a Hugging Face config.json.",
+       {{"orrery model models/zoo/llama-2-7b.json", "a model of the zoo"},
+        {"orrery model models/zoo/gpt3-175b.json --sequence 2048 --micro-batch 1 --json", "as JSON"}},
+       declare_model},
+      {"schedule",
+       "Print the compiled schedule as text, in blocks or unrolled for one rank; read one back and verify it.",
+       {{"orrery schedule scenarios/3b-1gpu.json > 3b.schedule", "in blocks"},
+        {"orrery schedule scenarios/3b-1gpu.json --rank 0 | head", "what rank 0 does, op by op"},
+        {"orrery schedule --read 3b.schedule", "verify a schedule text file"}},
+       declare_schedule},
+      {"cluster",
+       "Topology of a cluster, bandwidth and path between GPUs, times of collectives.",
+       {{"orrery cluster hardware/clusters/dgx-h100.json", "links, and bandwidth between any two GPUs"},
+        {"orrery cluster hardware/clusters/a100-80g-16x8.json --from 0 --to 9", "the path of a transfer"},
+        {"orrery cluster hardware/clusters/dgx-h100.json --collective all_reduce --size \"1 GiB\"",
+         "time, algbw and busbw, with NCCL's choice of algorithm and protocol"}},
+       declare_cluster},
+      {"completion",
+       "Print a completion script for a shell.",
+       {{"orrery completion bash > orrery.bash", "then `source orrery.bash`, or put it where bash looks for completions"},
+        {"orrery completion fish > orrery.fish", "the same for fish; zsh: a file named _orrery in $fpath"}},
+       declare_completion},
   };
   return all;
 }
 
 int run_program(int argc, const char* const* argv, Output& out) {
+  if (argc > 1) check_name(argv[1]);
   Parser parser;
   try {
     parser.app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     const auto chosen = parser.app.get_subcommands();
-    out.write(chosen.empty() ? parser.app.help() : chosen.front()->help());
+    out.write(chosen.empty() ? parser.app.help() : chosen.front()->help("orrery"));
     return kFine;
   } catch (const CLI::CallForVersion&) {
     out.line("orrery " ORRERY_VERSION);
@@ -93,7 +142,7 @@ std::string render_commands() {
     const Command& command = commands()[i];
     CLI::App& sub = *parser.actions[i].first;
     sub.footer("");
-    text += fmt::format("{}## orrery {}\n\n```text\n{}```\n", i == 0 ? "" : "\n", command.name, sub.help());
+    text += fmt::format("{}## orrery {}\n\n```text\n{}```\n", i == 0 ? "" : "\n", command.name, sub.help("orrery"));
     for (const Example& example : command.examples)
       text += fmt::format("\n{}:\n\n```console\n$ {}\n...\n```\n", example.says, example.command);
   }

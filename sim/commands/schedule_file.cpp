@@ -1,0 +1,33 @@
+#include "sim/commands/schedule_file.h"
+
+#include <fmt/format.h>
+
+#include "schedule/text.h"
+
+namespace orrery::sim {
+
+schedule::Schedule read_schedule(const std::string& path) {
+  Diagnostics diagnostics;
+  schedule::Schedule schedule = schedule::parse(read_source(path), diagnostics);
+  diagnostics.throw_if_errors();
+  return schedule;
+}
+
+std::string shape_of(const schedule::Schedule& schedule) {
+  std::size_t ops = 0;
+  for (const schedule::Program& program : schedule.programs) ops += program.ops.size();
+  const auto counted = [](auto count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); };
+  return fmt::format("{} for {}, {}", counted(schedule.programs.size(), "program"), counted(schedule.world, "rank"),
+                     counted(ops, "distinct op"));
+}
+
+std::string findings_text(const std::vector<schedule::Finding>& findings) {
+  std::string text;
+  for (const schedule::Finding& finding : findings) {
+    text += fmt::format("    {}\n", finding.message);
+    for (const std::string& line : finding.lines) text += fmt::format("      {}\n", line);
+  }
+  return text;
+}
+
+}  // namespace orrery::sim

@@ -1,0 +1,20 @@
+// Schedules as text files, and what verify says of them, for the commands that show either.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedule/ir.h"
+#include "schedule/verify.h"
+
+namespace orrery::sim {
+
+// Throws InputError with every error of the text.
+schedule::Schedule read_schedule(const std::string& path);
+
+std::string shape_of(const schedule::Schedule& schedule);  // "4 programs for 128 ranks, 1,204 ops"
+
+// Each finding indented, with its lines (a wait cycle, one op a line) below it.
+std::string findings_text(const std::vector<schedule::Finding>& findings);
+
+}  // namespace orrery::sim
