@@ -1,5 +1,5 @@
-// What is worth saying about a result: each finding with its number, what to try, and the line of the scenario that
-// caused it.
+// What is worth saying about a result: each finding with its number, what to try, and the line of the
+// scenario that caused it.
 #pragma once
 
 #include <vector>

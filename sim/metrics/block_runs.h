@@ -1,6 +1,6 @@
-// How often each block of a program runs in one step, and how many ranks run the program. Sums over a schedule are
-// sums over its distinct ops times these counts, so they cost the same for one microbatch or a million, for 8 ranks
-// or 100,000.
+// How often each block of a program runs in one step, and how many ranks run the program. Sums over a
+// schedule are sums over its distinct ops times these counts, so they cost the same for one microbatch or a
+// million, for 8 ranks or 100,000.
 #pragma once
 
 #include <cstdint>

@@ -75,7 +75,8 @@ class Collector {
     }
   }
 
-  void add_transfer(const schedule::Program& program, const schedule::Op& op, std::int64_t rank, double runs) {
+  void add_transfer(const schedule::Program& program, const schedule::Op& op, std::int64_t rank,
+                    double runs) {
     const schedule::Group& group = in_.schedule.groups[op.group];
     if (group.size < 2 || !group.contains(rank)) return;
     const Spread& spread = spread_of(op, group, rank, schedule::message_bytes(program, op));
@@ -85,7 +86,8 @@ class Collector {
   struct Spread {
     double seconds, log_low, log_high;
   };
-  const Spread& spread_of(const schedule::Op& op, const schedule::Group& group, std::int64_t rank, Bytes bytes) {
+  const Spread& spread_of(const schedule::Op& op, const schedule::Group& group, std::int64_t rank,
+                          Bytes bytes) {
     const bool pair = schedule::is_point_to_point(op.kind);
     const std::int64_t place = pair ? rank : group.first(rank);
     const Key key{op.group, op.kind, place, pair ? op.peer : 0, bytes.count()};
@@ -95,14 +97,16 @@ class Collector {
     return plans_.emplace(key, Spread{plan.time.seconds(), plan.log_low, plan.log_high}).first->second;
   }
 
-  TransferPlan pair_plan(const schedule::Op& op, const schedule::Group& group, std::int64_t rank, Bytes bytes) const {
+  TransferPlan pair_plan(const schedule::Op& op, const schedule::Group& group, std::int64_t rank,
+                         Bytes bytes) const {
     const std::int64_t index = (group.index(rank) + op.peer % group.size + group.size) % group.size;
     const std::int64_t peer = group.member(rank, index);
     const bool sends = op.kind == schedule::OpKind::send;
     return in_.network.point_to_point(sends ? rank : peer, sends ? peer : rank, bytes);
   }
 
-  TransferPlan group_plan(const schedule::Op& op, const schedule::Group& group, std::int64_t rank, Bytes bytes) const {
+  TransferPlan group_plan(const schedule::Op& op, const schedule::Group& group, std::int64_t rank,
+                          Bytes bytes) const {
     std::vector<std::int64_t> members;
     for (std::int64_t i = 0; i < group.size; ++i) members.push_back(group.member(rank, i));
     return in_.network.collective(op.kind, bytes, members);
@@ -116,10 +120,14 @@ class Collector {
 
 std::string kernel_name(KernelClass kernel) {
   switch (kernel) {
-    case KernelClass::gemm: return "matrix products";
-    case KernelClass::attention_forward: return "attention, forward";
-    case KernelClass::attention_backward: return "attention, backward";
-    case KernelClass::memory_bound: return "memory-bound kernels";
+    case KernelClass::gemm:
+      return "matrix products";
+    case KernelClass::attention_forward:
+      return "attention, forward";
+    case KernelClass::attention_backward:
+      return "attention, backward";
+    case KernelClass::memory_bound:
+      return "memory-bound kernels";
   }
   return "?";
 }
@@ -128,15 +136,19 @@ void add_part(std::vector<UncertainPart>& parts, UncertainPart part) {
   if (part.share > 0.0) parts.push_back(std::move(part));
 }
 
-void add_kernel_parts(const ConfidenceInput& in, const Sums& sums, double share, std::vector<UncertainPart>& parts) {
+void add_kernel_parts(const ConfidenceInput& in, const Sums& sums, double share,
+                      std::vector<UncertainPart>& parts) {
   double all = 0.0;
   for (const Weighed& kernel : sums.kernels) all += kernel.seconds;
   for (std::size_t c = 0; c < hardware::kKernelClasses && all > 0.0; ++c) {
     const auto kernel = static_cast<KernelClass>(c);
     const hardware::KernelFit& fit = in.cluster.gpu.fit(kernel);
     const Weighed& w = sums.kernels[c];
-    add_part(parts, {.name = kernel_name(kernel), .origin = Origin::modelled, .share = share * w.seconds / all,
-                     .log_low = w.log_low(), .log_high = w.log_high(),
+    add_part(parts, {.name = kernel_name(kernel),
+                     .origin = Origin::modelled,
+                     .share = share * w.seconds / all,
+                     .log_low = w.log_low(),
+                     .log_high = w.log_high(),
                      .source = fmt::format("{} measurements; {}", fit.measurements, fit.source)});
   }
 }
@@ -151,23 +163,37 @@ Confidence confidence_of(const ConfidenceInput& in) {
   Confidence c;
   if (own <= 0.0) return c;
   add_kernel_parts(in, sums, part_of(Share::compute) / own, c.parts);
-  static constexpr std::array kGroups = {"tensor-parallel transfers", "data-parallel transfers", "pipeline transfers",
-                                         "other transfers"};
+  static constexpr std::array kGroups = {"tensor-parallel transfers", "data-parallel transfers",
+                                         "pipeline transfers", "other transfers"};
   for (std::size_t g = 0; g < kGroups.size(); ++g) {
     const Weighed& w = sums.transfers[g];
     const double exposed = in.waterfall[static_cast<std::size_t>(Share::exposed_tensor) + g];
-    add_part(c.parts, {.name = std::string(kGroups[g]) + " (exposed)", .origin = Origin::modelled, .share = exposed / own,
-                       .log_low = w.log_low(), .log_high = w.log_high(),
-                       .source = "NCCL's cost model and the residuals of nccl-tests tables (docs/models/network.md)"});
+    add_part(c.parts,
+             {.name = std::string(kGroups[g]) + " (exposed)",
+              .origin = Origin::modelled,
+              .share = exposed / own,
+              .log_low = w.log_low(),
+              .log_high = w.log_high(),
+              .source = "NCCL's cost model and the residuals of nccl-tests tables (docs/models/network.md)"});
   }
   const bool copies = sums.copies.seconds > 0.0;
-  add_part(c.parts, {.name = "host copies (exposed)", .origin = Origin::modelled, .share = part_of(Share::copy) / own,
+  add_part(c.parts, {.name = "host copies (exposed)",
+                     .origin = Origin::modelled,
+                     .share = part_of(Share::copy) / own,
                      .log_low = copies ? sums.copies.log_low() : -kHostLogSpread,
-                     .log_high = copies ? sums.copies.log_high() : kHostLogSpread, .source = "sim/cost/host_model.h"});
-  add_part(c.parts, {.name = "the host's issuing", .origin = Origin::modelled, .share = part_of(Share::host) / own,
-                     .log_low = -kHostLogSpread, .log_high = kHostLogSpread, .source = "host_issue_cost of the cluster file"});
-  c.parts.push_back({.name = "one run against another", .origin = Origin::measured, .share = 1.0,
-                     .log_low = -kBetweenRuns, .log_high = kBetweenRuns,
+                     .log_high = copies ? sums.copies.log_high() : kHostLogSpread,
+                     .source = "sim/cost/host_model.h"});
+  add_part(c.parts, {.name = "the host's issuing",
+                     .origin = Origin::modelled,
+                     .share = part_of(Share::host) / own,
+                     .log_low = -kHostLogSpread,
+                     .log_high = kHostLogSpread,
+                     .source = "host_issue_cost of the cluster file"});
+  c.parts.push_back({.name = "one run against another",
+                     .origin = Origin::measured,
+                     .share = 1.0,
+                     .log_low = -kBetweenRuns,
+                     .log_high = kBetweenRuns,
                      .source = "the same configuration, published twice, differs by 0 to 5 %"});
   double kernels = 0.0;
   for (const double seconds : sums.by_origin) kernels += seconds;
@@ -175,7 +201,9 @@ Confidence confidence_of(const ConfidenceInput& in) {
   const double transfers = in.communication_total * step, compute = part_of(Share::compute);
   const double busy = compute + transfers;
   const auto share = [&](Origin o) {
-    return busy > 0.0 && kernels > 0.0 ? compute / busy * sums.by_origin[static_cast<std::size_t>(o)] / kernels : 0.0;
+    return busy > 0.0 && kernels > 0.0
+               ? compute / busy * sums.by_origin[static_cast<std::size_t>(o)] / kernels
+               : 0.0;
   };
   c.measured = share(Origin::measured) + share(Origin::exact);
   c.interpolated = share(Origin::interpolated);

@@ -1,10 +1,12 @@
-// How sure the step time is. The step is cut into kinds of time whose errors are independent of each other: each kernel
-// class, transfers of each kind of group, copies, the host. Within a kind errors are systematic (one fit made all
-// of its numbers), so a kind's error scales its whole share w; between kinds they add in quadrature:
+// How sure the step time is. The step is cut into kinds of time whose errors are independent of each other:
+// each kernel class, transfers of each kind of group, copies, the host. Within a kind errors are systematic
+// (one fit made all of its numbers), so a kind's error scales its whole share w; between kinds they add in
+// quadrature:
 //
 //     ln(high / value) = sqrt(sum (w log_high)^2),   ln(low / value) = -sqrt(sum (w log_low)^2)
 //
-// Bubbles and waits are other ranks' work and are spread over the kinds. docs/models/confidence.md has the sources.
+// Bubbles and waits are other ranks' work and are spread over the kinds. docs/models/confidence.md has the
+// sources.
 #pragma once
 
 #include <array>
@@ -28,7 +30,8 @@ struct ConfidenceInput {
 };
 
 struct Confidence {
-  std::vector<UncertainPart> parts;  // shares sum to 1 where anything runs, and one part for what runs differ by
+  std::vector<UncertainPart>
+      parts;  // shares sum to 1 where anything runs, and one part for what runs differ by
   double measured = 0.0, interpolated = 0.0, modelled = 0.0;  // shares of all kernel and transfer time
 };
 Confidence confidence_of(const ConfidenceInput& input);

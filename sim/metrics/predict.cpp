@@ -71,7 +71,8 @@ Prediction predict(const scenarios::Scenario& scenario, const PredictOptions& op
   Prediction p;
   p.schedule = schedule::compile(scenario);
   if (options.verify) verify_schedule(scenario, p.schedule);
-  const auto cost = make_analytic_cost(scenario.cluster, scenario.training.precision, scenario.offload.pinned);
+  const auto cost =
+      make_analytic_cost(scenario.cluster, scenario.training.precision, scenario.offload.pinned);
   const AlphaBeta network(scenario.cluster, scenario.network);
   p.simulation = simulate(p.schedule, scenario.cluster, *cost, network, options.simulation);
   if (p.simulation.deadlocked) refuse(scenario, "the schedule deadlocks", p.simulation.deadlock);

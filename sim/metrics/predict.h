@@ -18,8 +18,8 @@ struct PredictOptions {
   bool verify = true;
 };
 
-// Throws InputError when the schedule deadlocks (it points at the scenario's schedule). A plan that does not fit still
-// gets its time, marked.
+// Throws InputError when the schedule deadlocks (it points at the scenario's schedule). A plan that does not
+// fit still gets its time, marked.
 Prediction predict(const scenarios::Scenario& scenario, const PredictOptions& options = {});
 
 }  // namespace orrery::sim

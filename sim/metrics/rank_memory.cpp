@@ -26,7 +26,8 @@ std::vector<FixedMemory> fixed_lines(const schedule::Schedule& schedule, const h
   return {
       {"context", cluster.context_bytes, "the driver's context and loaded kernels, of the cluster file"},
       {"communicators", cluster.communicator_bytes * count,
-       fmt::format("{} NCCL communicators of {} MiB, of the cluster file", count, cluster.communicator_bytes.count() >> 20)},
+       fmt::format("{} NCCL communicators of {} MiB, of the cluster file", count,
+                   cluster.communicator_bytes.count() >> 20)},
       {"segment rounding", segment_rounding(program, stage.memory),
        "blocks of 10 MiB and more come from the driver in steps of 2 MiB (PyTorch)"},
   };
@@ -44,7 +45,8 @@ std::int64_t communicators(const schedule::Schedule& schedule, std::int64_t rank
   for_each_distinct_op(program, [&](const schedule::Op& op, std::int64_t) {
     if (!schedule::is_communication(op.kind) || op.group == schedule::kNoGroup) return;
     const schedule::Group& group = schedule.groups[op.group];
-    if (group.size > 1 && group.contains(rank)) sets.insert({group.first(rank), group.step * group.stride, group.size});
+    if (group.size > 1 && group.contains(rank))
+      sets.insert({group.first(rank), group.step * group.stride, group.size});
   });
   return static_cast<std::int64_t>(sets.size());
 }
@@ -101,14 +103,16 @@ Verdict verdict_of(Bytes used, Bytes capacity) {
 }
 
 Interval memory_interval(const StageResult& stage) {
-  constexpr double kFixedSpread = 0.2;      // contexts of 0.5 to 1 GiB, communicators of 340 to 390 MiB
-  constexpr double kFragmentation = 0.15;   // of what is allocated and freed within the step
+  constexpr double kFixedSpread = 0.2;     // contexts of 0.5 to 1 GiB, communicators of 340 to 390 MiB
+  constexpr double kFragmentation = 0.15;  // of what is allocated and freed within the step
   const auto of = [&](BufferKind kind) {
     return static_cast<double>(stage.memory.by_kind[static_cast<std::size_t>(kind)].count());
   };
   const double moving = of(BufferKind::activation) + of(BufferKind::workspace);
-  const auto peak = static_cast<double>(stage.memory.peak.count()), total = static_cast<double>(stage.total.count());
-  return {total, peak + (1.0 - kFixedSpread) * (total - peak), total + kFixedSpread * (total - peak) + kFragmentation * moving};
+  const auto peak = static_cast<double>(stage.memory.peak.count()),
+             total = static_cast<double>(stage.total.count());
+  return {total, peak + (1.0 - kFixedSpread) * (total - peak),
+          total + kFixedSpread * (total - peak) + kFragmentation * moving};
 }
 
 }  // namespace orrery::sim

@@ -16,7 +16,8 @@ namespace orrery::sim {
 // Names, ranks, memory and fixed lines of every program; waterfalls are left empty.
 std::vector<StageResult> stage_memory(const schedule::Schedule& schedule, const hardware::Cluster& cluster);
 
-// Groups of more than one member that the rank's ops use, equal sets of members counted once: NCCL communicators.
+// Groups of more than one member that the rank's ops use, equal sets of members counted once: NCCL
+// communicators.
 std::int64_t communicators(const schedule::Schedule& schedule, std::int64_t rank);
 
 // What a caching allocator loses because it asks the driver for large blocks in steps of 2 MiB.

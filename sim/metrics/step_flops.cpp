@@ -9,10 +9,11 @@ namespace {
 using schedule::OpKind;
 
 // The fused kernel skips the upper half of a causal square; its definition has all of it.
-double recomputed_flops(const schedule::KernelWork& work, const schedule::Op& op, const schedule::KernelShape& shape,
-                        double square_share) {
+double recomputed_flops(const schedule::KernelWork& work, const schedule::Op& op,
+                        const schedule::KernelShape& shape, double square_share) {
   if (op.kind == OpKind::gemm) return work.flops.value();
-  const double full = op.kind == OpKind::attention_forward && shape.causal ? 2.0 * work.flops.value() : work.flops.value();
+  const double full =
+      op.kind == OpKind::attention_forward && shape.causal ? 2.0 * work.flops.value() : work.flops.value();
   return full * square_share;
 }
 
@@ -30,7 +31,8 @@ StepFlops step_flops(const schedule::Schedule& schedule, bool causal) {
       const double model = work.model_flops.value() - (1.0 - square_share) * work.square.value();
       sum.model += times * model;
       sum.hardware += times * model;
-      if (op.phase == schedule::Phase::recompute) sum.hardware += times * recomputed_flops(work, op, shape, square_share);
+      if (op.phase == schedule::Phase::recompute)
+        sum.hardware += times * recomputed_flops(work, op, shape, square_share);
     });
   }
   return sum;

@@ -1,6 +1,7 @@
 // FLOPs of one step, all ranks, counted from the schedule.
 //
-//     model FLOPs    = matrix products and attention of forward and backward; attention's s x s products in full, or half
+//     model FLOPs    = matrix products and attention of forward and backward; attention's s x s products in
+//     full, or half
 //                      of them where the scenario counts causal attention
 //     hardware FLOPs = model FLOPs + the same products of recomputed ops
 //

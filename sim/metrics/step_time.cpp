@@ -13,18 +13,21 @@ void add_waterfall(const ClassResult& c, double weight, std::array<double, kShar
 
 }  // namespace
 
-void fill_time_shares(const schedule::Schedule& schedule, const SimulationResult& simulation, Result& result) {
+void fill_time_shares(const schedule::Schedule& schedule, const SimulationResult& simulation,
+                      Result& result) {
   const double step = simulation.step_time.seconds();
   std::int64_t ranks = 0;
   for (const ClassResult& c : simulation.classes) {
     ranks += c.ranks;
     const double of_world = static_cast<double>(c.ranks) / static_cast<double>(schedule.world);
     add_waterfall(c, of_world, result.waterfall_s);
-    StageResult& stage = result.stages[static_cast<std::size_t>(schedule.program_group.index(c.representative))];
+    StageResult& stage =
+        result.stages[static_cast<std::size_t>(schedule.program_group.index(c.representative))];
     add_waterfall(c, static_cast<double>(c.ranks) / static_cast<double>(stage.ranks), stage.waterfall_s);
     if (step <= 0.0) continue;
     result.communication_total += of_world * c.communication_any.seconds() / step;
-    for (std::size_t g = 0; g < 4; ++g) result.communication_by_group[g] += of_world * c.communication[g].seconds() / step;
+    for (std::size_t g = 0; g < 4; ++g)
+      result.communication_by_group[g] += of_world * c.communication[g].seconds() / step;
   }
   CHECK(ranks == schedule.world, ranks, schedule.world);
   if (step <= 0.0) return;

@@ -7,7 +7,8 @@
 
 namespace orrery::sim {
 
-// Fills the waterfall (and those of the stages), communication, bubble and busy shares. `result.stages` is there.
+// Fills the waterfall (and those of the stages), communication, bubble and busy shares. `result.stages` is
+// there.
 void fill_time_shares(const schedule::Schedule& schedule, const SimulationResult& simulation, Result& result);
 
 // Throughputs, FLOP rates, MFU, HFU and the way to N tokens, from the step time and the FLOPs of a step.

@@ -63,40 +63,50 @@ void add_row(Columns columns, Rows& rows, const std::string& what,
 
 void add_plan(Columns columns, Rows& rows) {
   using scenarios::Scenario;
-  add_row(columns, rows, "GPUs", [](const Scenario& s, const Result&) { return fmt::format("{}", s.parallel.world()); });
+  add_row(columns, rows, "GPUs",
+          [](const Scenario& s, const Result&) { return fmt::format("{}", s.parallel.world()); });
   add_row(columns, rows, "tp x pp x dp", [](const Scenario& s, const Result&) {
     return fmt::format("{} x {} x {}", s.parallel.tp, s.parallel.pp, s.parallel.dp);
   });
   add_row(columns, rows, "ZeRO, recompute", [](const Scenario& s, const Result&) {
     return fmt::format("{}, {}", s.parallel.zero, scenarios::word(s.training.recompute));
   });
-  add_row(columns, rows, "verdict", [](const Scenario&, const Result& r) { return std::string(name(r.verdict)); });
+  add_row(columns, rows, "verdict",
+          [](const Scenario&, const Result& r) { return std::string(name(r.verdict)); });
 }
 
 void add_time(Columns columns, Rows& rows) {
   using scenarios::Scenario;
-  add_row(columns, rows, "step time", [](const Scenario&, const Result& r) { return seconds_text(r.step_time_s.value); });
+  add_row(columns, rows, "step time",
+          [](const Scenario&, const Result& r) { return seconds_text(r.step_time_s.value); });
   add_row(columns, rows, "  80 % interval", [](const Scenario&, const Result& r) {
     return seconds_text(r.step_time_s.low) + " .. " + seconds_text(r.step_time_s.high);
   });
-  add_row(columns, rows, "samples/s", [](const Scenario&, const Result& r) { return number_text(r.samples_per_s); });
-  add_row(columns, rows, "tokens/s a GPU", [](const Scenario&, const Result& r) { return number_text(r.tokens_per_s_per_gpu); });
-  add_row(columns, rows, "TFLOP/s a GPU", [](const Scenario&, const Result& r) { return number_text(r.model_tflops_per_gpu); });
+  add_row(columns, rows, "samples/s",
+          [](const Scenario&, const Result& r) { return number_text(r.samples_per_s); });
+  add_row(columns, rows, "tokens/s a GPU",
+          [](const Scenario&, const Result& r) { return number_text(r.tokens_per_s_per_gpu); });
+  add_row(columns, rows, "TFLOP/s a GPU",
+          [](const Scenario&, const Result& r) { return number_text(r.model_tflops_per_gpu); });
   add_row(columns, rows, "MFU", [](const Scenario&, const Result& r) { return percent_text(r.mfu); });
   add_row(columns, rows, "HFU", [](const Scenario&, const Result& r) { return percent_text(r.hfu); });
   for (std::size_t i = 0; i < kShares; ++i)
-    add_row(columns, rows, std::string(words_for(static_cast<Share>(i))), [i](const Scenario&, const Result& r) {
-      const double share = r.step_time_s.value > 0.0 ? r.waterfall_s[i] / r.step_time_s.value : 0.0;
-      return share < 0.0005 ? std::string() : percent_text(share);
-    });
-  add_row(columns, rows, "transfers, all", [](const Scenario&, const Result& r) { return percent_text(r.communication_total); });
+    add_row(columns, rows, std::string(words_for(static_cast<Share>(i))),
+            [i](const Scenario&, const Result& r) {
+              const double share = r.step_time_s.value > 0.0 ? r.waterfall_s[i] / r.step_time_s.value : 0.0;
+              return share < 0.0005 ? std::string() : percent_text(share);
+            });
+  add_row(columns, rows, "transfers, all",
+          [](const Scenario&, const Result& r) { return percent_text(r.communication_total); });
 }
 
 void add_memory(Columns columns, Rows& rows) {
   using scenarios::Scenario;
-  add_row(columns, rows, "memory", [](const Scenario&, const Result& r) { return human_bytes(r.stages[r.worst_stage].total); });
+  add_row(columns, rows, "memory",
+          [](const Scenario&, const Result& r) { return human_bytes(r.stages[r.worst_stage].total); });
   add_row(columns, rows, "  of the GPU", [](const Scenario&, const Result& r) {
-    return percent_text(static_cast<double>(r.stages[r.worst_stage].total.count()) / static_cast<double>(r.capacity.count()));
+    return percent_text(static_cast<double>(r.stages[r.worst_stage].total.count()) /
+                        static_cast<double>(r.capacity.count()));
   });
   for (std::size_t k = 0; k < schedule::kBufferKinds; ++k)
     add_row(columns, rows, "  " + std::string(memory_key(static_cast<schedule::BufferKind>(k))),
@@ -118,8 +128,8 @@ std::string measured_table(Columns columns) {
     if (measured.empty()) continue;
     rows.push_back({c.result->scenario});
     for (const MeasuredRow& row : measured) {
-      rows.push_back({"  " + row.what, quantity_text(row.measured, row.unit), quantity_text(row.predicted, row.unit),
-                      fmt::format("{:+.1f} %", 100.0 * row.error())});
+      rows.push_back({"  " + row.what, quantity_text(row.measured, row.unit),
+                      quantity_text(row.predicted, row.unit), fmt::format("{:+.1f} %", 100.0 * row.error())});
     }
   }
   return rows.size() > 1 ? "\n" + table_text(rows) : std::string();

@@ -1,4 +1,5 @@
-// Scenarios side by side, one column each, and predicted beside measured where a scenario says what was measured.
+// Scenarios side by side, one column each, and predicted beside measured where a scenario says what was
+// measured.
 #pragma once
 
 #include <span>

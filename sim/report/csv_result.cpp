@@ -13,23 +13,22 @@ namespace {
 
 std::vector<std::pair<std::string, std::string>> columns(const scenarios::Scenario& s, const Result& r) {
   const auto n = [](double value) { return fmt::format("{}", value); };
-  std::vector<std::pair<std::string, std::string>> c = {
-      {"scenario", csv_field(r.scenario)},
-      {"plan", csv_field(short_plan(s))},
-      {"gpus", fmt::format("{}", s.parallel.world())},
-      {"verdict", std::string(name(r.verdict))},
-      {"step_time_s.value", n(r.step_time_s.value)},
-      {"step_time_s.low", n(r.step_time_s.low)},
-      {"step_time_s.high", n(r.step_time_s.high)},
-      {"samples_per_s", n(r.samples_per_s)},
-      {"tokens_per_s", n(r.tokens_per_s)},
-      {"tokens_per_s_per_gpu", n(r.tokens_per_s_per_gpu)},
-      {"model_tflops_per_gpu", n(r.model_tflops_per_gpu)},
-      {"mfu", n(r.mfu)},
-      {"hfu", n(r.hfu)},
-      {"comm.total_fraction", n(r.communication_total)},
-      {"comm.exposed_fraction", n(r.communication_exposed)},
-      {"bubble_fraction", n(r.bubble_fraction)}};
+  std::vector<std::pair<std::string, std::string>> c = {{"scenario", csv_field(r.scenario)},
+                                                        {"plan", csv_field(short_plan(s))},
+                                                        {"gpus", fmt::format("{}", s.parallel.world())},
+                                                        {"verdict", std::string(name(r.verdict))},
+                                                        {"step_time_s.value", n(r.step_time_s.value)},
+                                                        {"step_time_s.low", n(r.step_time_s.low)},
+                                                        {"step_time_s.high", n(r.step_time_s.high)},
+                                                        {"samples_per_s", n(r.samples_per_s)},
+                                                        {"tokens_per_s", n(r.tokens_per_s)},
+                                                        {"tokens_per_s_per_gpu", n(r.tokens_per_s_per_gpu)},
+                                                        {"model_tflops_per_gpu", n(r.model_tflops_per_gpu)},
+                                                        {"mfu", n(r.mfu)},
+                                                        {"hfu", n(r.hfu)},
+                                                        {"comm.total_fraction", n(r.communication_total)},
+                                                        {"comm.exposed_fraction", n(r.communication_exposed)},
+                                                        {"bubble_fraction", n(r.bubble_fraction)}};
   for (std::size_t i = 0; i < kShares; ++i)
     c.emplace_back(fmt::format("waterfall.{}", key_of(static_cast<Share>(i))), n(r.waterfall_s[i]));
   const StageResult* worst = r.stages.empty() ? nullptr : &r.stages[r.worst_stage];

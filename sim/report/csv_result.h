@@ -1,5 +1,5 @@
-// The headline numbers as one CSV row (RFC 4180), for sweeps and spreadsheets. Column names are those of the JSON
-// result with points for nesting.
+// The headline numbers as one CSV row (RFC 4180), for sweeps and spreadsheets. Column names are those of the
+// JSON result with points for nesting.
 #pragma once
 
 #include <string>

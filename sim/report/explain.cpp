@@ -14,7 +14,9 @@ namespace {
 
 class Explanation {
  public:
-  void number(const std::string& what, const std::string& value) { text_ += fmt::format("\n{} = {}\n", what, value); }
+  void number(const std::string& what, const std::string& value) {
+    text_ += fmt::format("\n{} = {}\n", what, value);
+  }
   void formula(const std::string& line) { text_ += wrapped(line, "  formula  "); }
   void inputs(const std::string& line) { text_ += wrapped(line, "  inputs   "); }
   void source(const std::string& line) { text_ += wrapped(line, "  source   "); }
@@ -29,7 +31,8 @@ void explain_step(const Result& r, Explanation& e) {
   e.number("step time", seconds_text(r.step_time_s.value));
   e.formula("simulated, steady state: from the first op of a step to the first op of the next");
   e.inputs(fmt::format("{} events of the compiled schedule, fingerprint {:016x}", r.events, r.fingerprint));
-  e.source("kernels: docs/models/kernels.md; transfers: docs/models/network.md; rules: docs/models/engine.md");
+  e.source(
+      "kernels: docs/models/kernels.md; transfers: docs/models/network.md; rules: docs/models/engine.md");
   e.number("80 % interval", seconds_text(r.step_time_s.low) + " .. " + seconds_text(r.step_time_s.high));
   e.formula("value x exp(-+ sqrt(sum over parts of (share x log error)^2))");
   std::vector<std::vector<std::string>> rows{{"part", "share of step", "error low", "error high", "origin"}};
@@ -46,19 +49,22 @@ void explain_rates(const scenarios::Scenario& s, const Result& r, Explanation& e
   e.number("samples/s", number_text(r.samples_per_s));
   e.formula("global batch / step time");
   e.inputs(fmt::format("{} sequences / {}", s.training.global_batch, step));
-  e.number("tokens/s", fmt::format("{} ({} a GPU)", human_count(r.tokens_per_s), number_text(r.tokens_per_s_per_gpu)));
+  e.number("tokens/s",
+           fmt::format("{} ({} a GPU)", human_count(r.tokens_per_s), number_text(r.tokens_per_s_per_gpu)));
   e.formula("global batch x sequence length / step time");
   e.inputs(fmt::format("{} x {} / {}", s.training.global_batch, s.training.sequence_length, step));
   e.number("TFLOP/s a GPU", number_text(r.model_tflops_per_gpu));
-  e.formula("model FLOPs / step time / GPUs; model FLOPs: matrix products and attention of a forward and two "
-            "backward-equivalents, no recomputation");
+  e.formula(
+      "model FLOPs / step time / GPUs; model FLOPs: matrix products and attention of a forward and two "
+      "backward-equivalents, no recomputation");
   e.inputs(fmt::format("{:.4g} FLOPs ({} attention square) / {} / {}", r.model_flops,
                        s.training.attention_flops_causal ? "half of the" : "the full", step, gpus));
   e.source("counted over the schedule's ops; Narayanan et al. 2021 (arXiv 2104.04473), section 5.1");
   e.number("MFU", percent_text(r.mfu));
   e.formula("TFLOP/s a GPU / dense peak");
-  e.inputs(fmt::format("{} / {} TFLOP/s, {} dense ({})", number_text(r.model_tflops_per_gpu), number_text(r.dense_peak * 1e-12),
-                       scenarios::word(s.training.precision), s.cluster.gpu.name));
+  e.inputs(fmt::format("{} / {} TFLOP/s, {} dense ({})", number_text(r.model_tflops_per_gpu),
+                       number_text(r.dense_peak * 1e-12), scenarios::word(s.training.precision),
+                       s.cluster.gpu.name));
   e.source(s.cluster.gpu.source);
   e.number("HFU", percent_text(r.hfu));
   e.formula("(model FLOPs + recomputed FLOPs) / step time / GPUs / dense peak");
@@ -68,19 +74,26 @@ void explain_rates(const scenarios::Scenario& s, const Result& r, Explanation& e
 void explain_time(const Result& r, Explanation& e) {
   const double step = r.step_time_s.value;
   e.number("waterfall", fmt::format("{} in all", seconds_text(step)));
-  e.formula("each instant of a rank goes to the first that applies: compute; transfers by group; host copies; the host's "
-            "issuing; bubble (waiting for a pipeline neighbour); other waits. Averaged over ranks it sums to the step");
+  e.formula(
+      "each instant of a rank goes to the first that applies: compute; transfers by group; host copies; the "
+      "host's "
+      "issuing; bubble (waiting for a pipeline neighbour); other waits. Averaged over ranks it sums to the "
+      "step");
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < kShares && step > 0.0; ++i)
-    rows.push_back({std::string(words_for(static_cast<Share>(i))), seconds_text(r.waterfall_s[i]), percent_text(r.waterfall_s[i] / step)});
+    rows.push_back({std::string(words_for(static_cast<Share>(i))), seconds_text(r.waterfall_s[i]),
+                    percent_text(r.waterfall_s[i] / step)});
   e.plain(table_text(rows));
-  e.number("communication", fmt::format("{} total, {} exposed", percent_text(r.communication_total), percent_text(r.communication_exposed)));
-  e.formula("total: union of the intervals in which a transfer is active on the rank / step time, averaged over ranks; a "
-            "transfer begins when all its sides are ready. Exposed: the part in which no compute runs there");
+  e.number("communication", fmt::format("{} total, {} exposed", percent_text(r.communication_total),
+                                        percent_text(r.communication_exposed)));
+  e.formula(
+      "total: union of the intervals in which a transfer is active on the rank / step time, averaged over "
+      "ranks; a "
+      "transfer begins when all its sides are ready. Exposed: the part in which no compute runs there");
   std::string groups;
   for (std::size_t g = 0; g < kGroupWords.size(); ++g)
-    groups += fmt::format("{}{} {} ({} exposed)", g == 0 ? "" : ", ", kGroupWords[g], percent_text(r.communication_by_group[g]),
-                          percent_text(r.exposed_by_group[g]));
+    groups += fmt::format("{}{} {} ({} exposed)", g == 0 ? "" : ", ", kGroupWords[g],
+                          percent_text(r.communication_by_group[g]), percent_text(r.exposed_by_group[g]));
   e.inputs(groups);
   e.number("bubble", percent_text(r.bubble_fraction));
   e.formula("the waterfall's bubble / step time");
@@ -88,33 +101,40 @@ void explain_time(const Result& r, Explanation& e) {
 
 void explain_memory(const scenarios::Scenario& s, const Result& r, Explanation& e) {
   const StageResult& stage = r.stages[r.worst_stage];
-  e.number("peak memory", fmt::format("{} on rank {} ({})", human_bytes(stage.total), stage.representative, stage.name));
-  e.formula("highest live bytes in host issue order, each allocation rounded up to 512 B, plus what lies outside the allocator");
+  e.number("peak memory",
+           fmt::format("{} on rank {} ({})", human_bytes(stage.total), stage.representative, stage.name));
+  e.formula(
+      "highest live bytes in host issue order, each allocation rounded up to 512 B, plus what lies outside "
+      "the allocator");
   std::vector<std::vector<std::string>> rows;
   for (std::size_t k = 0; k < schedule::kBufferKinds; ++k)
     if (stage.memory.by_kind[k] > Bytes())
-      rows.push_back({std::string(memory_key(static_cast<schedule::BufferKind>(k))), human_bytes(stage.memory.by_kind[k])});
+      rows.push_back({std::string(memory_key(static_cast<schedule::BufferKind>(k))),
+                      human_bytes(stage.memory.by_kind[k])});
   for (const schedule::MemoryPeak::Item& item : stage.memory.items)
     if (rows.size() < 24) rows.push_back({"  " + item.buffer, human_bytes(item.bytes)});
   e.plain(table_text(rows));
-  for (const FixedMemory& line : stage.fixed) e.inputs(fmt::format("{} {}: {}", line.name, human_bytes(line.bytes), line.why));
+  for (const FixedMemory& line : stage.fixed)
+    e.inputs(fmt::format("{} {}: {}", line.name, human_bytes(line.bytes), line.why));
   e.inputs(fmt::format("{}, {} B/parameter before sharding", scenarios::word(s.framework),
                        s.recipe.weight_bytes + s.recipe.gradient_bytes + (s.recipe.master_weights ? 4 : 0) +
                            s.recipe.optimizer_state_bytes));
   e.source("docs/models/memory.md; recipes: docs/reference/frameworks.md");
   e.number("verdict", std::string(name(r.verdict)));
   e.formula("fits; risky above 95 % of the GPU; does not fit above 100 %");
-  e.inputs(fmt::format("{} of {}; host {} of {}", human_bytes(stage.total), human_bytes(r.capacity), human_bytes(r.host_bytes),
-                       human_bytes(r.host_capacity)));
+  e.inputs(fmt::format("{} of {}; host {} of {}", human_bytes(stage.total), human_bytes(r.capacity),
+                       human_bytes(r.host_bytes), human_bytes(r.host_capacity)));
 }
 
 void explain_tokens(const scenarios::Scenario& s, const Result& r, Explanation& e) {
   if (r.steps_to_tokens <= 0.0) return;
   e.number(fmt::format("to {} tokens", human_count(static_cast<double>(s.training.tokens))),
-           fmt::format("{} steps, {} hours, {} GPU-hours", number_text(r.steps_to_tokens), number_text(r.hours_to_tokens),
-                       human_count(r.gpu_hours_to_tokens)));
-  e.formula("steps = tokens / (global batch x sequence length), rounded up; hours = steps x step time; without failures, "
-            "checkpoints and evaluation");
+           fmt::format("{} steps, {} hours, {} GPU-hours", number_text(r.steps_to_tokens),
+                       number_text(r.hours_to_tokens), human_count(r.gpu_hours_to_tokens)));
+  e.formula(
+      "steps = tokens / (global batch x sequence length), rounded up; hours = steps x step time; without "
+      "failures, "
+      "checkpoints and evaluation");
 }
 
 }  // namespace

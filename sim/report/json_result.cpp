@@ -14,7 +14,8 @@ using Out = nlohmann::ordered_json;
 
 // In the order in which the fields are documented; cp and ep are there for plans that will have them.
 Out by_group(const std::array<double, 4>& shares) {
-  return {{"tp", shares[0]}, {"pp", shares[2]}, {"dp", shares[1]}, {"cp", 0.0}, {"ep", 0.0}, {"other", shares[3]}};
+  return {{"tp", shares[0]}, {"pp", shares[2]}, {"dp", shares[1]},
+          {"cp", 0.0},       {"ep", 0.0},       {"other", shares[3]}};
 }
 
 Out interval(const Interval& i) { return {{"value", i.value}, {"low", i.low}, {"high", i.high}}; }
@@ -29,7 +30,8 @@ Out breakdown(const StageResult& stage) {
   Out out = Out::object();
   for (std::size_t k = 0; k < schedule::kBufferKinds; ++k) {
     const auto kind = static_cast<schedule::BufferKind>(k);
-    if (kind != schedule::BufferKind::token) out[std::string(memory_key(kind))] = stage.memory.by_kind[k].count();
+    if (kind != schedule::BufferKind::token)
+      out[std::string(memory_key(kind))] = stage.memory.by_kind[k].count();
   }
   out["fixed"] = fixed_bytes(stage).count();
   return out;
@@ -98,8 +100,11 @@ Out confidence(const Result& r) {
 Out warnings(const Result& r) {
   Out out = Out::array();
   for (const Diagnostic& d : r.warnings) {
-    const char* severity = d.severity == Severity::error ? "error" : d.severity == Severity::note ? "note" : "warning";
-    out.push_back({{"severity", severity}, {"message", d.message}, {"try", d.hint}, {"at", place_text(d.place)}});
+    const char* severity = d.severity == Severity::error  ? "error"
+                           : d.severity == Severity::note ? "note"
+                                                          : "warning";
+    out.push_back(
+        {{"severity", severity}, {"message", d.message}, {"try", d.hint}, {"at", place_text(d.place)}});
   }
   return out;
 }
@@ -156,7 +161,8 @@ Out document(const scenarios::Scenario& s, const Result& r, bool runtime) {
                         {"gpu_hours", r.gpu_hours_to_tokens}};
   out["warnings"] = warnings(r);
   out["fingerprint"] = fmt::format("{:016x}", r.fingerprint);
-  if (runtime) out["runtime"] = {{"events", r.events}, {"wall_s", r.wall_s}, {"peak_rss_bytes", r.peak_rss_bytes}};
+  if (runtime)
+    out["runtime"] = {{"events", r.events}, {"wall_s", r.wall_s}, {"peak_rss_bytes", r.peak_rss_bytes}};
   return out;
 }
 

@@ -1,5 +1,5 @@
-// The result as one JSON document (docs/reference/result.md lists every field). Fixed order, shortest digits that
-// read back to the same number; two runs give the same bytes, except below "runtime".
+// The result as one JSON document (docs/reference/result.md lists every field). Fixed order, shortest digits
+// that read back to the same number; two runs give the same bytes, except below "runtime".
 #pragma once
 
 #include <span>

@@ -8,7 +8,8 @@ std::vector<MeasuredRow> measured_rows(const scenarios::Scenario& scenario, cons
   std::vector<MeasuredRow> rows;
   if (!scenario.measured) return rows;
   const scenarios::Measured& m = *scenario.measured;
-  const auto add = [&](const char* what, const char* unit, const std::optional<double>& measured, double predicted) {
+  const auto add = [&](const char* what, const char* unit, const std::optional<double>& measured,
+                       double predicted) {
     if (measured && *measured > 0.0) rows.push_back({what, unit, *measured, predicted});
   };
   const StageResult& worst = r.stages[r.worst_stage];

@@ -1,5 +1,5 @@
-// What a scenario says was measured, beside what is predicted of it. A measured communication share whose meaning is
-// not known is shown against both meanings (all transfers; those that no computation hides).
+// What a scenario says was measured, beside what is predicted of it. A measured communication share whose
+// meaning is not known is shown against both meanings (all transfers; those that no computation hides).
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 namespace orrery::sim {
 
 struct MeasuredRow {
-  std::string what;       // "step time", "communication (total)"
-  std::string unit;       // "s", "B", "fraction", "TFLOP/s", "1/s"
+  std::string what;                        // "step time", "communication (total)"
+  std::string unit;                        // "s", "B", "fraction", "TFLOP/s", "1/s"
   double measured = 0.0, predicted = 0.0;  // in `unit`
   double error() const { return predicted / measured - 1.0; }
 };

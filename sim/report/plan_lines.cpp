@@ -15,13 +15,16 @@ using scenarios::Scenario;
 std::string model_line(const Scenario& s) {
   const models::Architecture& a = s.model;
   return fmt::format("{}: {} parameters, {} layers of {}, {} heads, vocabulary {}", a.name,
-                     human_count(static_cast<double>(models::parameter_count(a))), a.layers, a.hidden, a.heads, a.vocab);
+                     human_count(static_cast<double>(models::parameter_count(a))), a.layers, a.hidden,
+                     a.heads, a.vocab);
 }
 
 std::string cluster_line(const Scenario& s) {
   const hardware::Cluster& c = s.cluster;
-  if (c.graph) return fmt::format("{}: {} GPUs {} in an explicit graph", c.name, s.parallel.world(), c.gpu.name);
-  return fmt::format("{}: {} node{} of {} x {}", c.name, c.nodes, c.nodes == 1 ? "" : "s", c.node.gpus, c.gpu.name);
+  if (c.graph)
+    return fmt::format("{}: {} GPUs {} in an explicit graph", c.name, s.parallel.world(), c.gpu.name);
+  return fmt::format("{}: {} node{} of {} x {}", c.name, c.nodes, c.nodes == 1 ? "" : "s", c.node.gpus,
+                     c.gpu.name);
 }
 
 std::string training_line(const Scenario& s) {
@@ -32,23 +35,25 @@ std::string training_line(const Scenario& s) {
                                  scenarios::word(s.training.optimizer), recompute,
                                  s.kernels.fused_attention ? "fused" : "separate");
   if (s.offload.optimizer == scenarios::OffloadTarget::cpu) line += ", optimizer on the host";
-  if (s.compression.top_k > 0.0) line += fmt::format(", top {} % of gradients sent", number_text(100.0 * s.compression.top_k));
+  if (s.compression.top_k > 0.0)
+    line += fmt::format(", top {} % of gradients sent", number_text(100.0 * s.compression.top_k));
   return line;
 }
 
 std::string batch_line(const Scenario& s) {
   const scenarios::Training& t = s.training;
-  return fmt::format("{} sequences of {} tokens: {} microbatch{} of {} on {} replica{}", t.global_batch, t.sequence_length,
-                     t.microbatches, t.microbatches == 1 ? "" : "es", t.micro_batch, s.parallel.dp,
-                     s.parallel.dp == 1 ? "" : "s");
+  return fmt::format("{} sequences of {} tokens: {} microbatch{} of {} on {} replica{}", t.global_batch,
+                     t.sequence_length, t.microbatches, t.microbatches == 1 ? "" : "es", t.micro_batch,
+                     s.parallel.dp, s.parallel.dp == 1 ? "" : "s");
 }
 
 std::string recipe_line(const Scenario& s) {
   const scenarios::Recipe& r = s.recipe;
   const int master = r.master_weights ? 4 : 0;
-  return fmt::format("{}: {} weight + {} gradient + {} master + {} optimizer = {} B/parameter, before sharding",
-                     scenarios::word(s.framework), r.weight_bytes, r.gradient_bytes, master, r.optimizer_state_bytes,
-                     r.weight_bytes + r.gradient_bytes + master + r.optimizer_state_bytes);
+  return fmt::format(
+      "{}: {} weight + {} gradient + {} master + {} optimizer = {} B/parameter, before sharding",
+      scenarios::word(s.framework), r.weight_bytes, r.gradient_bytes, master, r.optimizer_state_bytes,
+      r.weight_bytes + r.gradient_bytes + master + r.optimizer_state_bytes);
 }
 
 }  // namespace
@@ -65,8 +70,11 @@ std::string short_plan(const Scenario& s) {
 std::vector<std::pair<std::string, std::string>> plan_lines(const Scenario& s) {
   std::string plan = short_plan(s);
   if (s.parallel.pp > 1) plan += ", " + scenarios::word(s.parallel.schedule);
-  return {{"model", model_line(s)}, {"cluster", cluster_line(s)}, {"plan", plan + "; " + training_line(s)},
-          {"batch", batch_line(s)}, {"recipe", recipe_line(s)}};
+  return {{"model", model_line(s)},
+          {"cluster", cluster_line(s)},
+          {"plan", plan + "; " + training_line(s)},
+          {"batch", batch_line(s)},
+          {"recipe", recipe_line(s)}};
 }
 
 }  // namespace orrery::sim

@@ -1,5 +1,5 @@
-// A progress bar for long commands: on stderr, and only where that is a terminal. Redrawn at most ten times a second;
-// erased when it is destroyed, so that what is printed next begins on a clean line.
+// A progress bar for long commands: on stderr, and only where that is a terminal. Redrawn at most ten times a
+// second; erased when it is destroyed, so that what is printed next begins on a clean line.
 #pragma once
 
 #include <chrono>

@@ -11,8 +11,8 @@ namespace orrery::sim {
 
 std::string_view name(Verdict verdict);  // "fits", "risky", "does not fit"
 std::string_view name(Origin origin);
-std::string_view key_of(Share share);    // as in the JSON waterfall: "compute", "exposed_tp", ...
-std::string_view words_for(Share share); // for people
+std::string_view key_of(Share share);     // as in the JSON waterfall: "compute", "exposed_tp", ...
+std::string_view words_for(Share share);  // for people
 
 // Groups of communication in the order of Result::communication_by_group.
 inline constexpr std::array<std::string_view, 4> kGroupKeys = {"tp", "dp", "pp", "other"};

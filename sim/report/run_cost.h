@@ -1,5 +1,5 @@
-// What the answer itself cost: wall time and memory of this process. Talk about the program, not about the training
-// run; it is the only part of a result that differs from run to run.
+// What the answer itself cost: wall time and memory of this process. Talk about the program, not about the
+// training run; it is the only part of a result that differs from run to run.
 #pragma once
 
 #include <chrono>

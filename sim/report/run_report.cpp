@@ -20,7 +20,8 @@ constexpr double kWorthALine = 0.0005;  // of the step or of the memory
 
 std::string upper(std::string_view text) {
   std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
   return result;
 }
 
@@ -32,12 +33,15 @@ std::string header(const scenarios::Scenario& s) {
 
 std::string verdict_line(const Result& r) {
   const StageResult& stage = r.stages[r.worst_stage];
-  const auto capacity = static_cast<double>(r.capacity.count()), used = static_cast<double>(stage.total.count());
-  std::string line = fmt::format("rank {} ({}) uses {} of {} ({:.1f} %), {} {}", stage.representative, stage.name,
-                                 human_bytes(stage.total), human_bytes(r.capacity), 100.0 * used / capacity,
-                                 bytes_text(std::abs(capacity - used)), used > capacity ? "too much" : "free");
+  const auto capacity = static_cast<double>(r.capacity.count()),
+             used = static_cast<double>(stage.total.count());
+  std::string line =
+      fmt::format("rank {} ({}) uses {} of {} ({:.1f} %), {} {}", stage.representative, stage.name,
+                  human_bytes(stage.total), human_bytes(r.capacity), 100.0 * used / capacity,
+                  bytes_text(std::abs(capacity - used)), used > capacity ? "too much" : "free");
   if (r.host_verdict != Verdict::fits)
-    line += fmt::format("; a node's host memory: {} of {}", human_bytes(r.host_bytes), human_bytes(r.host_capacity));
+    line += fmt::format("; a node's host memory: {} of {}", human_bytes(r.host_bytes),
+                        human_bytes(r.host_capacity));
   return "\n" + wrapped(line, upper(name(r.verdict)) + ": ");
 }
 
@@ -48,13 +52,15 @@ std::string speed(const scenarios::Scenario& s, const Result& r) {
     text += row + "\n";
   };
   line("step time", seconds_text(r.step_time_s.value),
-       fmt::format("80 % interval {} .. {}", seconds_text(r.step_time_s.low), seconds_text(r.step_time_s.high)));
+       fmt::format("80 % interval {} .. {}", seconds_text(r.step_time_s.low),
+                   seconds_text(r.step_time_s.high)));
   line("samples/s", number_text(r.samples_per_s), "");
   line("tokens/s", human_count(r.tokens_per_s), fmt::format("{} a GPU", number_text(r.tokens_per_s_per_gpu)));
   line("TFLOP/s a GPU", number_text(r.model_tflops_per_gpu),
        fmt::format("model FLOPs, {} attention", s.training.attention_flops_causal ? "causal" : "full"));
   line("MFU", percent_text(r.mfu),
-       fmt::format("of {} dense {}", human_flop_rate(FlopRate(r.dense_peak)), scenarios::word(s.training.precision)));
+       fmt::format("of {} dense {}", human_flop_rate(FlopRate(r.dense_peak)),
+                   scenarios::word(s.training.precision)));
   line("HFU", percent_text(r.hfu),
        r.hardware_flops > r.model_flops * 1.0001
            ? fmt::format("with recomputation: {} TFLOP/s a GPU", number_text(r.hardware_tflops_per_gpu))
@@ -62,7 +68,8 @@ std::string speed(const scenarios::Scenario& s, const Result& r) {
   if (r.steps_to_tokens > 0.0)
     line(fmt::format("to {} tokens", human_count(static_cast<double>(s.training.tokens))).c_str(),
          seconds_text(r.hours_to_tokens * 3600.0),
-         fmt::format("{} steps, {} GPU-hours", number_text(r.steps_to_tokens), human_count(r.gpu_hours_to_tokens)));
+         fmt::format("{} steps, {} GPU-hours", number_text(r.steps_to_tokens),
+                     human_count(r.gpu_hours_to_tokens)));
   return text;
 }
 
@@ -72,13 +79,14 @@ std::string waterfall(const Result& r) {
   for (std::size_t i = 0; i < kShares && step > 0.0; ++i) {
     const double share = r.waterfall_s[i] / step;
     if (share < kWorthALine) continue;
-    text += fmt::format("  {:<31}{:>10}{:>9}  {}\n", words_for(static_cast<Share>(i)), seconds_text(r.waterfall_s[i]),
-                        percent_text(share), bar(share, kBarWidth));
+    text += fmt::format("  {:<31}{:>10}{:>9}  {}\n", words_for(static_cast<Share>(i)),
+                        seconds_text(r.waterfall_s[i]), percent_text(share), bar(share, kBarWidth));
   }
   std::string groups;
   for (std::size_t g = 0; g < kGroupWords.size(); ++g)
     if (r.communication_by_group[g] >= kWorthALine)
-      groups += fmt::format("{}{} {}", groups.empty() ? "" : ", ", kGroupWords[g], percent_text(r.communication_by_group[g]));
+      groups += fmt::format("{}{} {}", groups.empty() ? "" : ", ", kGroupWords[g],
+                            percent_text(r.communication_by_group[g]));
   if (!groups.empty())
     text += wrapped(fmt::format("{} of the step ({} not hidden): {}", percent_text(r.communication_total),
                                 percent_text(r.communication_exposed), groups),
@@ -97,15 +105,19 @@ std::string memory(const Result& r) {
     const double share = static_cast<double>(bytes.count()) / capacity;
     if (bytes == Bytes()) return;
     const std::string tail = note.empty() ? bar(share, kBarWidth) : note;
-    text += fmt::format("  {:<31}{:>10}{:>9}  {}", what, human_bytes(bytes), percent_text(share), tail) + "\n";
+    text +=
+        fmt::format("  {:<31}{:>10}{:>9}  {}", what, human_bytes(bytes), percent_text(share), tail) + "\n";
   };
   for (std::size_t k = 0; k < schedule::kBufferKinds; ++k)
     line(memory_key(static_cast<schedule::BufferKind>(k)), stage.memory.by_kind[k], "");
   for (const FixedMemory& fixed : stage.fixed) line(fixed.name, fixed.bytes, "");
-  line("total", stage.total, fmt::format("80 % interval {} .. {}", bytes_text(r.peak_memory_bytes.low), bytes_text(r.peak_memory_bytes.high)));
+  line("total", stage.total,
+       fmt::format("80 % interval {} .. {}", bytes_text(r.peak_memory_bytes.low),
+                   bytes_text(r.peak_memory_bytes.high)));
   line("GPU", r.capacity, "");
   if (r.host_bytes > Bytes())
-    text += fmt::format("  {:<31}{:>10}  of {} on a node\n", "host memory", human_bytes(r.host_bytes), human_bytes(r.host_capacity));
+    text += fmt::format("  {:<31}{:>10}  of {} on a node\n", "host memory", human_bytes(r.host_bytes),
+                        human_bytes(r.host_capacity));
   return text;
 }
 
@@ -114,27 +126,36 @@ std::string memory_details(const Result& r) {
   std::string phases;
   for (std::size_t p = 0; p < schedule::kPhases; ++p)
     if (peak.peak_of_phase[p] > Bytes())
-      phases += fmt::format("{}{} {}", phases.empty() ? "" : ", ", schedule::name(static_cast<schedule::Phase>(p)),
-                            human_bytes(peak.peak_of_phase[p]));
+      phases +=
+          fmt::format("{}{} {}", phases.empty() ? "" : ", ", schedule::name(static_cast<schedule::Phase>(p)),
+                      human_bytes(peak.peak_of_phase[p]));
   std::string largest;
   for (std::size_t i = 0; i < peak.items.size() && i < 6; ++i)
-    largest += fmt::format("{}{} {}", i == 0 ? "" : ", ", peak.items[i].buffer, human_bytes(peak.items[i].bytes));
+    largest +=
+        fmt::format("{}{} {}", i == 0 ? "" : ", ", peak.items[i].buffer, human_bytes(peak.items[i].bytes));
   return wrapped(phases, "  peak by phase    ") + wrapped(largest, "  largest buffers  ");
 }
 
 // First, last and worst stage, and every one where there are few.
 std::string stages(const Result& r) {
   if (r.stages.size() < 2) return {};
-  std::vector<std::vector<std::string>> rows{{"stage", "rank", "memory", "compute", "transfers", "bubble", "other"}};
+  std::vector<std::vector<std::string>> rows{
+      {"stage", "rank", "memory", "compute", "transfers", "bubble", "other"}};
   const double step = r.step_time_s.value;
   for (std::size_t i = 0; i < r.stages.size(); ++i) {
-    if (r.stages.size() > 8 && i != 0 && i + 1 != r.stages.size() && i != r.worst_stage && i != r.stages.size() / 2) continue;
+    if (r.stages.size() > 8 && i != 0 && i + 1 != r.stages.size() && i != r.worst_stage &&
+        i != r.stages.size() / 2)
+      continue;
     const StageResult& s = r.stages[i];
-    const auto of = [&](Share share) { return step > 0.0 ? s.waterfall_s[static_cast<std::size_t>(share)] / step : 0.0; };
-    const double transfers = of(Share::exposed_tensor) + of(Share::exposed_data) + of(Share::exposed_pipe) + of(Share::exposed_other);
+    const auto of = [&](Share share) {
+      return step > 0.0 ? s.waterfall_s[static_cast<std::size_t>(share)] / step : 0.0;
+    };
+    const double transfers = of(Share::exposed_tensor) + of(Share::exposed_data) + of(Share::exposed_pipe) +
+                             of(Share::exposed_other);
     const double other = of(Share::copy) + of(Share::host) + of(Share::wait);
-    rows.push_back({s.name, fmt::format("{}", s.representative), human_bytes(s.total), percent_text(of(Share::compute)),
-                    percent_text(transfers), percent_text(of(Share::bubble)), percent_text(other)});
+    rows.push_back({s.name, fmt::format("{}", s.representative), human_bytes(s.total),
+                    percent_text(of(Share::compute)), percent_text(transfers),
+                    percent_text(of(Share::bubble)), percent_text(other)});
   }
   return "\nStages\n" + table_text(rows);
 }
@@ -165,19 +186,21 @@ std::string warnings(const Result& r) {
 
 std::string confidence(const Result& r) {
   std::string text = "\nWhat this rests on\n";
-  text += wrapped(fmt::format("{} of the time on measured kernels, {} interpolated between measurements, {} from fitted models; "
-                              "--explain lists each part with its error",
-                              percent_text(r.measured_fraction), percent_text(r.interpolated_fraction),
-                              percent_text(r.modelled_fraction)),
-                  "  ");
+  text += wrapped(
+      fmt::format(
+          "{} of the time on measured kernels, {} interpolated between measurements, {} from fitted models; "
+          "--explain lists each part with its error",
+          percent_text(r.measured_fraction), percent_text(r.interpolated_fraction),
+          percent_text(r.modelled_fraction)),
+      "  ");
   return text;
 }
 
 }  // namespace
 
 std::string run_report(const scenarios::Scenario& s, const Result& r) {
-  return header(s) + verdict_line(r) + speed(s, r) + waterfall(r) + memory(r) + memory_details(r) + stages(r) + measured(s, r) +
-         warnings(r) + confidence(r);
+  return header(s) + verdict_line(r) + speed(s, r) + waterfall(r) + memory(r) + memory_details(r) +
+         stages(r) + measured(s, r) + warnings(r) + confidence(r);
 }
 
 }  // namespace orrery::sim

@@ -1,5 +1,5 @@
-// The report of `run`, for people: at most 100 columns, the verdict first, then where time and memory go, what to try,
-// and what the numbers rest on. Plain text without colours; every line ends in a newline.
+// The report of `run`, for people: at most 100 columns, the verdict first, then where time and memory go,
+// what to try, and what the numbers rest on. Plain text without colours; every line ends in a newline.
 #pragma once
 
 #include <string>

@@ -12,14 +12,17 @@ namespace orrery::sim {
 
 std::string seconds_text(double seconds) { return human_duration(Duration::from_seconds_up(seconds)); }
 
-std::string bytes_text(double bytes) { return human_bytes(Bytes(static_cast<std::int64_t>(std::llround(bytes)))); }
+std::string bytes_text(double bytes) {
+  return human_bytes(Bytes(static_cast<std::int64_t>(std::llround(bytes))));
+}
 
 std::string percent_text(double share) { return fmt::format("{:.1f} %", 100.0 * share); }
 
 std::string number_text(double value) {
   const double size = std::abs(value);
   if (value == 0.0) return "0";
-  if (size < 99.95) return fmt::format("{:.{}f}", value, std::max(0, 2 - static_cast<int>(std::floor(std::log10(size)))));
+  if (size < 99.95)
+    return fmt::format("{:.{}f}", value, std::max(0, 2 - static_cast<int>(std::floor(std::log10(size)))));
   std::string digits = fmt::format("{:.0f}", size);
   for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
   return value < 0.0 ? "-" + digits : digits;
@@ -32,8 +35,8 @@ std::string bar(double share, std::size_t width) {
 }
 
 std::size_t text_width(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
 std::string padded(std::string_view text, std::size_t width) {

@@ -1,8 +1,8 @@
-// Slices: one per op; before a transfer, one named "wait" from when its own side was ready until all were. Arrows: from a send
-// to its receive, and from the lowest-ranked member of a collective to the others, found by counting (the n-th message
-// between two ranks is the n-th on both sides; the n-th collective of a group on every member). Memory: live bytes
-// change in host issue order, which has no time of its own; each change is shown when its op starts, never earlier
-// than the change before it.
+// Slices: one per op; before a transfer, one named "wait" from when its own side was ready until all were.
+// Arrows: from a send to its receive, and from the lowest-ranked member of a collective to the others, found
+// by counting (the n-th message between two ranks is the n-th on both sides; the n-th collective of a group
+// on every member). Memory: live bytes change in host issue order, which has no time of its own; each change
+// is shown when its op starts, never earlier than the change before it.
 #include "sim/report/trace_json.h"
 
 #include <fmt/format.h>
@@ -77,13 +77,14 @@ class TraceWriter {
     const Program& program = schedule_.program_of(rank);
     event(fmt::format(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":{}}}}})", rank,
                       json_text(fmt::format("rank {} ({})", rank, program.name))));
-    event(fmt::format(R"({{"ph":"M","pid":{},"name":"process_sort_index","args":{{"sort_index":{}}}}})", rank, rank));
+    event(fmt::format(R"({{"ph":"M","pid":{},"name":"process_sort_index","args":{{"sort_index":{}}}}})", rank,
+                      rank));
     std::array<bool, schedule::kStreams> used{};
     for (const Op& op : program.ops) used[static_cast<std::size_t>(op.stream)] = true;
     for (std::size_t s = 0; s < used.size(); ++s)
       if (used[s])
-        event(fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":{}}}}})", rank, s,
-                          json_text(schedule::name(static_cast<schedule::Stream>(s)))));
+        event(fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":{}}}}})", rank,
+                          s, json_text(schedule::name(static_cast<schedule::Stream>(s)))));
   }
 
   // In host issue order per rank, so that messages can be counted.
@@ -91,8 +92,9 @@ class TraceWriter {
     std::vector<const TraceRecord*> records;
     for (const TraceRecord& r : simulation_.trace)
       if (ranks_.count(r.rank) != 0) records.push_back(&r);
-    std::sort(records.begin(), records.end(),
-              [](const TraceRecord* a, const TraceRecord* b) { return std::tie(a->rank, a->op) < std::tie(b->rank, b->op); });
+    std::sort(records.begin(), records.end(), [](const TraceRecord* a, const TraceRecord* b) {
+      return std::tie(a->rank, a->op) < std::tie(b->rank, b->op);
+    });
     for (const TraceRecord* r : records) {
       const Program& program = schedule_.program_of(r->rank);
       const Op& op = program.ops[r->op_in_program];
@@ -107,14 +109,15 @@ class TraceWriter {
     const auto tid = static_cast<std::size_t>(op.stream);
     const std::int64_t ready = std::max(r.ready.ps(), origin_ps_);
     if (schedule::is_communication(op.kind) && r.start.ps() > ready)
-      event(fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f},"name":"wait","cat":"wait"}})", r.rank, tid,
-                        us(ready), static_cast<double>(r.start.ps() - ready) * 1e-6));
+      event(
+          fmt::format(R"({{"ph":"X","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f},"name":"wait","cat":"wait"}})",
+                      r.rank, tid, us(ready), static_cast<double>(r.start.ps() - ready) * 1e-6));
     const schedule::Call& call = program.calls[r.call];
     event(fmt::format(
         R"({{"ph":"X","pid":{},"tid":{},"ts":{:.6f},"dur":{:.6f},"name":{},"cat":{},"args":{{"block":{},"unit":{},"microbatch":{},"op":{}}}}})",
         r.rank, tid, us(r.start.ps()), static_cast<double>((r.end - r.start).ps()) * 1e-6,
-        json_text(schedule::name(op.kind)), json_text(schedule::name(op.phase)), json_text(program.block(call).name), call.unit,
-        r.microbatch, r.op));
+        json_text(schedule::name(op.kind)), json_text(schedule::name(op.phase)),
+        json_text(program.block(call).name), call.unit, r.microbatch, r.op));
   }
 
   struct Side {
@@ -132,20 +135,23 @@ class TraceWriter {
     bool begins = false;
     if (schedule::is_point_to_point(op.kind)) {
       begins = op.kind == schedule::OpKind::send;
-      const std::int64_t peer = group.member(r.rank, ((group.index(r.rank) + op.peer) % group.size + group.size) % group.size);
+      const std::int64_t peer =
+          group.member(r.rank, ((group.index(r.rank) + op.peer) % group.size + group.size) % group.size);
       key = begins ? Key{r.rank, peer, op.group, op.site} : Key{peer, r.rank, op.group, op.site};
     } else {
       std::get<3>(key) = static_cast<int>(op.stream);
     }
     const std::int64_t n = counts_[{r.rank, key}]++;
-    meetings_[{key, n}].push_back({r.rank, static_cast<std::size_t>(op.stream), r.start.ps(), r.end.ps(), begins});
+    meetings_[{key, n}].push_back(
+        {r.rank, static_cast<std::size_t>(op.stream), r.start.ps(), r.end.ps(), begins});
   }
 
   void write_arrows() {
     std::int64_t id = 0;
     for (auto& [key, sides] : meetings_) {
       if (sides.size() < 2) continue;
-      std::stable_sort(sides.begin(), sides.end(), [](const Side& a, const Side& b) { return a.begins_arrow > b.begins_arrow; });
+      std::stable_sort(sides.begin(), sides.end(),
+                       [](const Side& a, const Side& b) { return a.begins_arrow > b.begins_arrow; });
       for (std::size_t i = 1; i < sides.size(); ++i, ++id) {
         write_arrow("s", "", id, sides[0], sides[0].start);
         write_arrow("f", R"("bp":"e",)", id, sides[i], sides[i].start + (sides[i].end - sides[i].start) / 2);
@@ -153,18 +159,23 @@ class TraceWriter {
     }
   }
 
-  void write_arrow(const char* phase, const char* binding, std::int64_t id, const Side& side, std::int64_t at) {
-    event(fmt::format(R"({{"ph":"{}",{}"id":{},"pid":{},"tid":{},"ts":{:.6f},"name":"transfer","cat":"transfer"}})", phase, binding,
-                      id, side.rank, side.tid, us(at)));
+  void write_arrow(const char* phase, const char* binding, std::int64_t id, const Side& side,
+                   std::int64_t at) {
+    event(fmt::format(
+        R"({{"ph":"{}",{}"id":{},"pid":{},"tid":{},"ts":{:.6f},"name":"transfer","cat":"transfer"}})", phase,
+        binding, id, side.rank, side.tid, us(at)));
   }
 
   void write_memory(std::int64_t rank) {
     const std::vector<std::pair<std::uint32_t, std::int64_t>>& starts = starts_[rank];
     std::size_t next = 0;
     std::int64_t now = origin_ps_;
-    for (const schedule::MemoryStep& step : schedule::memory_timeline(schedule_.program_of(rank), ~std::uint32_t{0})) {
-      for (; next < starts.size() && starts[next].first <= step.host_index; ++next) now = std::max(now, starts[next].second);
-      event(fmt::format(R"({{"ph":"C","pid":{},"ts":{:.6f},"name":"live bytes","args":{{"bytes":{}}}}})", rank, us(now), step.live));
+    for (const schedule::MemoryStep& step :
+         schedule::memory_timeline(schedule_.program_of(rank), ~std::uint32_t{0})) {
+      for (; next < starts.size() && starts[next].first <= step.host_index; ++next)
+        now = std::max(now, starts[next].second);
+      event(fmt::format(R"({{"ph":"C","pid":{},"ts":{:.6f},"name":"live bytes","args":{{"bytes":{}}}}})",
+                        rank, us(now), step.live));
     }
   }
 
@@ -177,13 +188,14 @@ class TraceWriter {
   bool first_ = true;
   std::map<std::pair<std::int64_t, Key>, std::int64_t> counts_;
   std::map<std::pair<Key, std::int64_t>, std::vector<Side>> meetings_;
-  std::map<std::int64_t, std::vector<std::pair<std::uint32_t, std::int64_t>>> starts_;  // by rank: (op, start)
+  std::map<std::int64_t, std::vector<std::pair<std::uint32_t, std::int64_t>>>
+      starts_;  // by rank: (op, start)
 };
 
 }  // namespace
 
-void write_trace_json(std::ostream& out, const schedule::Schedule& schedule, const SimulationResult& simulation,
-                      const TraceJsonOptions& options) {
+void write_trace_json(std::ostream& out, const schedule::Schedule& schedule,
+                      const SimulationResult& simulation, const TraceJsonOptions& options) {
   TraceWriter(out, schedule, simulation).write(options);
 }
 

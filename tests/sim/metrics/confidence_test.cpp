@@ -1,3 +1,4 @@
+// The interval rule on parts made by hand, and what the parts of a real prediction sum to.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -60,7 +61,9 @@ TEST(Confidence, TransferredFitsAreLessSure) {
   const auto width = [](const char* gpu) {
     const Result r = predict(testing::written(fmt::format(R"({{ "model": "models/zoo/gpt2-124m.json",
   "cluster": {{ "base": "hardware/clusters/a100-80g-1gpu.json", "gpu": "hardware/gpus/{}.json" }},
-  "training": {{ "global_batch": 8, "micro_batch": 8, "sequence_length": 1024 }} }})", gpu))).result;
+  "training": {{ "global_batch": 8, "micro_batch": 8, "sequence_length": 1024 }} }})",
+                                                          gpu)))
+                         .result;
     return std::log(r.step_time_s.high / r.step_time_s.low);
   };
   EXPECT_LT(width("a100-sxm4-80gb"), width("a100-sxm4-40gb"));

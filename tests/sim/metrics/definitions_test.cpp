@@ -17,7 +17,9 @@ using testing::Gpt;
 using testing::gpt;
 using testing::written;
 
-double sum(const std::array<double, kShares>& shares) { return std::accumulate(shares.begin(), shares.end(), 0.0); }
+double sum(const std::array<double, kShares>& shares) {
+  return std::accumulate(shares.begin(), shares.end(), 0.0);
+}
 
 std::vector<scenarios::Scenario> plans() {
   Gpt one, tensor, pipe, zero3;
@@ -42,7 +44,8 @@ TEST(Definitions, WaterfallsSumToTheStep) {
   for (const scenarios::Scenario& s : plans()) {
     const Result r = predict(s).result;
     EXPECT_NEAR(sum(r.waterfall_s), r.step_time_s.value, 1e-9 * r.step_time_s.value);
-    for (const StageResult& stage : r.stages) EXPECT_NEAR(sum(stage.waterfall_s), r.step_time_s.value, 1e-9 * r.step_time_s.value);
+    for (const StageResult& stage : r.stages)
+      EXPECT_NEAR(sum(stage.waterfall_s), r.step_time_s.value, 1e-9 * r.step_time_s.value);
   }
 }
 
@@ -50,7 +53,8 @@ TEST(Definitions, ExposedCommunicationIsPartOfTheTotal) {
   for (const scenarios::Scenario& s : plans()) {
     const Result r = predict(s).result;
     EXPECT_LE(r.communication_exposed, r.communication_total + 1e-12);
-    EXPECT_LE(r.communication_total, std::accumulate(r.communication_by_group.begin(), r.communication_by_group.end(), 1e-12));
+    EXPECT_LE(r.communication_total,
+              std::accumulate(r.communication_by_group.begin(), r.communication_by_group.end(), 1e-12));
     EXPECT_LE(r.communication_total, 1.0);
     for (std::size_t g = 0; g < 4; ++g) EXPECT_LE(r.exposed_by_group[g], r.communication_by_group[g] + 1e-12);
     EXPECT_EQ(s.parallel.world() > 1, r.communication_total > 0.0);
@@ -69,7 +73,8 @@ TEST(Definitions, RatesFollowFromTheStep) {
 
 // Peaks are dense: 400 TFLOP/s on an H100 are 40.4 % of 989, not 20.2 % of 1979.
 TEST(Definitions, FourHundredTeraflopsOnH100Are40Percent) {
-  const scenarios::Scenario s = written(R"({ "model": "models/zoo/llama-2-7b.json", "cluster": "hardware/clusters/dgx-h100.json",
+  const scenarios::Scenario s =
+      written(R"({ "model": "models/zoo/llama-2-7b.json", "cluster": "hardware/clusters/dgx-h100.json",
   "training": { "global_batch": 8, "micro_batch": 1, "sequence_length": 4096 } })");
   Result r;
   r.step_time_s.value = 2.0;
@@ -97,7 +102,8 @@ void expect_model_flops(const scenarios::Scenario& s) {
   for (const bool causal : {false, true}) {
     const double formula = 3.0 * static_cast<double>(s.training.global_batch) *
                            models::forward_flops(s.model, s.training.sequence_length, s.vocab_rows(), causal);
-    EXPECT_NEAR(step_flops(schedule, causal).model / formula, 1.0, 1e-12) << s.name << (causal ? ", causal" : ", full");
+    EXPECT_NEAR(step_flops(schedule, causal).model / formula, 1.0, 1e-12)
+        << s.name << (causal ? ", causal" : ", full");
   }
 }
 
@@ -106,7 +112,8 @@ TEST(ModelFlops, EqualThreeForwardsForEveryPlan) {
 }
 
 TEST(ModelFlops, EqualThreeForwardsForEveryKindOfModel) {
-  for (const char* model : {"llama-3.1-8b", "falcon-7b", "gpt-j-6b", "gemma-2-2b", "qwen3-1.7b", "bloom-560m"})
+  for (const char* model :
+       {"llama-3.1-8b", "falcon-7b", "gpt-j-6b", "gemma-2-2b", "qwen3-1.7b", "bloom-560m"})
     for (const char* recompute : {"none", "full"})
       expect_model_flops(written(fmt::format(R"({{ "name": "{}", "model": "models/zoo/{}.json",
   "cluster": "hardware/clusters/dgx-a100-80g.json",

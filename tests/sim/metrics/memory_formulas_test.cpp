@@ -106,7 +106,8 @@ TEST(ActivationsOfALayer, SelectiveRecomputationOfFusedAttentionSavesAlmostNothi
     scenarios::Scenario more = gpt(g);
     --g.layers;
     more.kernels.fused_attention = true;
-    return testing::of_kind(peak_of(more), BufferKind::activation) - testing::of_kind(peak_of(few), BufferKind::activation);
+    return testing::of_kind(peak_of(more), BufferKind::activation) -
+           testing::of_kind(peak_of(few), BufferKind::activation);
   };
   const std::int64_t none = of("none"), selective = of("selective");
   EXPECT_LT(selective, none);
@@ -148,8 +149,8 @@ TEST(States, OneReplicaShardsNothing) {
   }
 }
 
-// PP8 x DP1 holds 16 P / 8 bytes, PP4 x DP2 with ZeRO-1 (4 + 6) P / 4: the same 8 GPUs, half a byte a parameter more.
-// Counted on inner stages, which hold layers alone.
+// PP8 x DP1 holds 16 P / 8 bytes, PP4 x DP2 with ZeRO-1 (4 + 6) P / 4: the same 8 GPUs, half a byte a
+// parameter more. Counted on inner stages, which hold layers alone.
 TEST(States, TwoReplicasOfFourStagesHoldMoreThanOneOfEight) {
   Gpt g;
   g.framework = "deepspeed";
@@ -175,7 +176,8 @@ TEST(InFlight, OneForwardOneBackwardHoldsMinOfMicrobatchesAndStagesLeft) {
     g.global_batch = m;
     const schedule::Schedule schedule = schedule::compile(gpt(g));
     for (int stage = 0; stage < 4; ++stage)
-      EXPECT_EQ(schedule.programs.at(static_cast<std::size_t>(stage)).slots, static_cast<std::uint32_t>(std::min(m, 4 - stage)))
+      EXPECT_EQ(schedule.programs.at(static_cast<std::size_t>(stage)).slots,
+                static_cast<std::uint32_t>(std::min(m, 4 - stage)))
           << "m = " << m << ", stage " << stage;
   }
 }
@@ -191,7 +193,8 @@ TEST(InFlight, LiveActivationsAreThoseOfTheMicrobatchesInFlight) {
     g.global_batch = m;
     return item(peak_of(gpt(g), stage), "attention.probabilities");
   };
-  const std::int64_t layer = std::int64_t{2} * g.heads * g.sequence * g.sequence / g.tp;  // 2 a s^2 b / t bytes
+  const std::int64_t layer =
+      std::int64_t{2} * g.heads * g.sequence * g.sequence / g.tp;  // 2 a s^2 b / t bytes
   for (const int m : {1, 2, 4, 8, 64})
     for (std::size_t stage = 0; stage < 4; ++stage)
       EXPECT_EQ(scores(m, stage), 2 * layer * std::min<std::int64_t>(m, 4 - static_cast<std::int64_t>(stage)))
@@ -206,13 +209,15 @@ scenarios::Scenario forgotten_logits(bool softmax_fp32_copy) {
   "cluster": {{ "base": "hardware/clusters/a100-80g-1gpu.json", "gpu": "hardware/gpus/v100-sxm2-32gb.json" }},
   "framework": "megatron",
   "training": {{ "global_batch": 4, "micro_batch": 4, "sequence_length": 1024, "precision": "fp16" }},
-  "kernels": {{ "fused_attention": false, "softmax_fp32_copy": {} }} }})", softmax_fp32_copy));
+  "kernels": {{ "fused_attention": false, "softmax_fp32_copy": {} }} }})",
+                                      softmax_fp32_copy));
 }
 
 constexpr double kGib = 1024.0 * 1024.0 * 1024.0;
 
 std::int64_t score_bytes(const schedule::MemoryPeak& peak) {
-  return item(peak, "attention.probabilities") + item(peak, "attention.mask") + item(peak, "attention.dropped");
+  return item(peak, "attention.probabilities") + item(peak, "attention.mask") +
+         item(peak, "attention.dropped");
 }
 
 TEST(ForgottenLogits, Fp32LogitsAre786MiB) {
@@ -245,7 +250,8 @@ TEST(States, SeventyBillionDoNotFitOnEightA100) {
   EXPECT_NEAR(8.0 * static_cast<double>(testing::states(p.result.stages.front().memory)) * 1e-9, 1270.0, 1.0);
   EXPECT_EQ(p.result.verdict, Verdict::does_not_fit);
   ASSERT_FALSE(p.result.warnings.empty());
-  EXPECT_NE(p.result.warnings.front().hint.find("offload"), std::string::npos) << p.result.warnings.front().hint;
+  EXPECT_NE(p.result.warnings.front().hint.find("offload"), std::string::npos)
+      << p.result.warnings.front().hint;
 }
 
 }  // namespace

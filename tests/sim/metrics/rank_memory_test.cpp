@@ -29,7 +29,8 @@ TEST(Communicators, AreDistinctGroupsOfMoreThanOne) {
   g.tp = 2;
   EXPECT_EQ(communicators(schedule::compile(gpt(g)), 0), 2);  // and tensor
   g.pp = 2;
-  EXPECT_EQ(communicators(schedule::compile(gpt(g)), 0), 3);  // and pipe; with two stages the tied embedding's is the same
+  EXPECT_EQ(communicators(schedule::compile(gpt(g)), 0),
+            3);  // and pipe; with two stages the tied embedding's is the same
 }
 
 TEST(Communicators, TheTiedEmbeddingHasOneOfItsOwn) {

@@ -14,14 +14,16 @@ namespace orrery::sim::testing {
 
 inline scenarios::Scenario written(const std::string& text) {
   Diagnostics diagnostics;
-  const Json json = parse_json(std::make_shared<const SourceFile>(SourceFile{"test.json", text}), diagnostics);
+  const Json json =
+      parse_json(std::make_shared<const SourceFile>(SourceFile{"test.json", text}), diagnostics);
   diagnostics.throw_if_errors();
   scenarios::Scenario scenario = scenarios::resolve_scenario(json, diagnostics);
   diagnostics.throw_if_errors();
   return scenario;
 }
 
-// A GPT as Korthikanti et al. write it: LayerNorm, GELU, biases, f = 4h, dropout, separate attention, h / heads = 64.
+// A GPT as Korthikanti et al. write it: LayerNorm, GELU, biases, f = 4h, dropout, separate attention, h /
+// heads = 64.
 struct Gpt {
   int layers = 4, hidden = 1024, heads = 16, sequence = 1024, vocab = 1024;
   int tp = 1, pp = 1, nodes = 1, gpus = 1, zero = 0;
@@ -31,7 +33,8 @@ struct Gpt {
 };
 
 inline scenarios::Scenario gpt(const Gpt& g) {
-  const std::string base = g.gpus == 1 ? "hardware/clusters/a100-80g-1gpu.json" : "hardware/clusters/a100-80g-16x8.json";
+  const std::string base =
+      g.gpus == 1 ? "hardware/clusters/a100-80g-1gpu.json" : "hardware/clusters/a100-80g-16x8.json";
   const std::string nodes = g.gpus == 1 ? "" : fmt::format(", \"nodes\": {}", g.gpus / 8);
   return written(fmt::format(
       R"({{ "name": "a GPT",
@@ -43,7 +46,8 @@ inline scenarios::Scenario gpt(const Gpt& g) {
   "training": {{ "global_batch": {}, "micro_batch": {}, "sequence_length": {}, "precision": "fp16", "recompute": "{}" }},
   "kernels": {{ "fused_attention": false, "softmax_fp32_copy": false }}{} }})",
       g.layers, g.hidden, g.heads, g.heads, 4 * g.hidden, g.vocab, g.sequence, base, nodes, g.framework, g.tp,
-      g.sp ? "true" : "false", g.pp, g.zero, g.parallel, g.global_batch, g.micro_batch, g.sequence, g.recompute, g.rest));
+      g.sp ? "true" : "false", g.pp, g.zero, g.parallel, g.global_batch, g.micro_batch, g.sequence,
+      g.recompute, g.rest));
 }
 
 inline std::int64_t of_kind(const schedule::MemoryPeak& peak, schedule::BufferKind kind) {

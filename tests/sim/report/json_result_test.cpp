@@ -17,7 +17,9 @@ namespace {
 using testing::known_result;
 using testing::known_scenario;
 
-TEST(JsonResult, Transcript) { testing::expect_transcript("result.json", json_result(known_scenario(), known_result())); }
+TEST(JsonResult, Transcript) {
+  testing::expect_transcript("result.json", json_result(known_scenario(), known_result()));
+}
 
 TEST(JsonResult, ReadsBackToTheSameNumbers) {
   const scenarios::Scenario s = scenarios::read_scenario("scenarios/quickstart.json");
@@ -71,7 +73,8 @@ TEST(JsonResult, EveryFieldIsDocumented) {
   collect_keys(nlohmann::json::parse(json_result(known_scenario(), known_result())), "", keys);
   ASSERT_GT(keys.size(), 60U);
   for (const std::string& key : keys)
-    EXPECT_NE(docs.str().find("`" + key + "`"), std::string::npos) << key << " is not in docs/reference/result.md";
+    EXPECT_NE(docs.str().find("`" + key + "`"), std::string::npos)
+        << key << " is not in docs/reference/result.md";
 }
 
 }  // namespace

@@ -25,12 +25,19 @@ inline StageResult known_stage(int index) {
   m.peak = Bytes(50'000'000'000 - index * 1'000'000'000);
   m.phase = schedule::Phase::backward;
   m.block = "layer.backward";
-  m.by_kind = {Bytes(10'000'000'000), Bytes(20'000'000'000), Bytes(5'000'000'000), Bytes(12'000'000'000 - index * 1'000'000'000),
-               Bytes(2'000'000'000), Bytes(1'000'000'000), Bytes()};
-  m.peak_of_phase = {Bytes(35'000'000'000), Bytes(48'000'000'000), Bytes(40'000'000'000), m.peak, Bytes(36'000'000'000)};
+  m.by_kind = {Bytes(10'000'000'000),
+               Bytes(20'000'000'000),
+               Bytes(5'000'000'000),
+               Bytes(12'000'000'000 - index * 1'000'000'000),
+               Bytes(2'000'000'000),
+               Bytes(1'000'000'000),
+               Bytes()};
+  m.peak_of_phase = {Bytes(35'000'000'000), Bytes(48'000'000'000), Bytes(40'000'000'000), m.peak,
+                     Bytes(36'000'000'000)};
   m.items = {{"layer.gradients", schedule::BufferKind::gradient, Bytes(19'000'000'000)},
              {"layer.weights", schedule::BufferKind::weight, Bytes(9'500'000'000)}};
-  stage.fixed = {{"context", Bytes(600'000'000), "the driver's context"}, {"communicators", Bytes(1'400'000'000), "4 communicators"}};
+  stage.fixed = {{"context", Bytes(600'000'000), "the driver's context"},
+                 {"communicators", Bytes(1'400'000'000), "4 communicators"}};
   stage.total = m.peak + Bytes(2'000'000'000);
   stage.waterfall_s = {1.5, 0.25, 0.05, 0.05, 0.0, 0.0, 0.05, 0.1, 0.0};
   return stage;
@@ -69,8 +76,10 @@ inline Result known_result() {
   place.source = std::make_shared<const SourceFile>(SourceFile{"test.json", ""});
   place.line = 5;
   place.column = 25;
-  r.warnings = {{Severity::warning, place, "an invented warning, which is long enough to need a second line of text in a report",
-                 "something else, for example a smaller tp, a larger micro_batch or fewer stages in the pipeline"}};
+  r.warnings = {
+      {Severity::warning, place,
+       "an invented warning, which is long enough to need a second line of text in a report",
+       "something else, for example a smaller tp, a larger micro_batch or fewer stages in the pipeline"}};
   r.steps_to_tokens = 2288819.0;
   r.hours_to_tokens = 1271.5661;
   r.gpu_hours_to_tokens = 40690.1;

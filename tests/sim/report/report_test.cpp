@@ -1,3 +1,4 @@
+// Every report: golden transcripts of a known result, width, and the small texts they are made of.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -51,8 +52,8 @@ TEST(CompareReport, Transcript) {
 }
 
 TEST(Reports, StayWithin100Columns) {
-  for (const char* path : {"scenarios/quickstart.json", "scenarios/p4d.json", "scenarios/korthikanti/22b-present.json",
-                           "scenarios/175b-8xa100-40g.json"}) {
+  for (const char* path : {"scenarios/quickstart.json", "scenarios/p4d.json",
+                           "scenarios/korthikanti/22b-present.json", "scenarios/175b-8xa100-40g.json"}) {
     const scenarios::Scenario s = scenarios::read_scenario(path);
     const Result r = predict(s).result;
     EXPECT_LE(widest_line(run_report(s, r)), kColumns) << path;
@@ -121,7 +122,8 @@ TEST(TextLayout, WidthsCountCharacters) {
 }
 
 TEST(ProgressLine, ShowsDoneAndLeft) {
-  EXPECT_EQ(progress_line("sweep", 10, 40, 2.0), "sweep  [=======                       ]  10/40  about 6.00 s left");
+  EXPECT_EQ(progress_line("sweep", 10, 40, 2.0),
+            "sweep  [=======                       ]  10/40  about 6.00 s left");
   EXPECT_EQ(progress_line("sweep", 40, 40, 2.0), "sweep  [==============================]  40/40");
   EXPECT_EQ(progress_line("sweep", 0, 0, 0.0), "sweep  [                              ]  0/0");
 }

@@ -1,4 +1,5 @@
-// Traces are well-formed: slices of a track nest, arrows have two ends inside slices, memory never falls below zero.
+// Traces are well-formed: slices of a track nest, arrows have two ends inside slices, memory never falls
+// below zero.
 #include "sim/report/trace_json.h"
 
 #include <gtest/gtest.h>
@@ -84,9 +85,12 @@ TEST(TraceJson, SlicesOfATrackNestOrFollowOneAnother) {
   const Written w = trace_of(pipeline(), true);
   std::map<Track, std::vector<std::pair<double, double>>> tracks;
   for (const json& e : of_phase(w.events, "X"))
-    tracks[track_of(e)].emplace_back(e.at("ts").get<double>(), e.at("ts").get<double>() + e.at("dur").get<double>());
+    tracks[track_of(e)].emplace_back(e.at("ts").get<double>(),
+                                     e.at("ts").get<double>() + e.at("dur").get<double>());
   for (auto& [track, slices] : tracks) {
-    std::sort(slices.begin(), slices.end(), [](const auto& a, const auto& b) { return a.first < b.first || (a.first == b.first && a.second > b.second); });
+    std::sort(slices.begin(), slices.end(), [](const auto& a, const auto& b) {
+      return a.first < b.first || (a.first == b.first && a.second > b.second);
+    });
     std::vector<double> open;
     for (const auto& [begin, end] : slices) {
       while (!open.empty() && open.back() <= begin + 1e-5) open.pop_back();
@@ -114,7 +118,8 @@ TEST(TraceJson, ArrowsJoinSidesOfOneTransfer) {
   for (const json& e : of_phase(w.events, "X"))
     if (e.at("name") != "wait") slices[track_of(e)].push_back(e);
   std::map<std::int64_t, double> begins;
-  for (const json& e : of_phase(w.events, "s")) begins[e.at("id").get<std::int64_t>()] = e.at("ts").get<double>();
+  for (const json& e : of_phase(w.events, "s"))
+    begins[e.at("id").get<std::int64_t>()] = e.at("ts").get<double>();
   int checked = 0;
   for (const json& f : of_phase(w.events, "f")) {
     const auto at = f.at("ts").get<double>();
@@ -136,7 +141,8 @@ TEST(TraceJson, MemoryCountersReachThePeak) {
     EXPECT_GE(bytes, 0);
     peak[e.at("pid").get<std::int64_t>()] = std::max(peak[e.at("pid").get<std::int64_t>()], bytes);
   }
-  for (const StageResult& stage : w.prediction.result.stages) EXPECT_EQ(peak.at(stage.representative), stage.memory.peak.count());
+  for (const StageResult& stage : w.prediction.result.stages)
+    EXPECT_EQ(peak.at(stage.representative), stage.memory.peak.count());
 }
 
 TEST(TraceJson, TimesBeginAtTheStep) {

@@ -1,5 +1,5 @@
-// Golden transcripts: a text must equal the file tests/sim/report/golden/NAME. ORRERY_UPDATE_GOLDEN=1 writes the files
-// instead; read the difference before committing it.
+// Golden transcripts: a text must equal the file tests/sim/report/golden/NAME. ORRERY_UPDATE_GOLDEN=1 writes
+// the files instead; read the difference before committing it.
 #pragma once
 
 #include <gtest/gtest.h>
