@@ -75,6 +75,11 @@ void read_block(ObjectReader& r, Architecture& a) {
   a.tied_embeddings = r.boolean("tied_embeddings", true);
   a.parallel_block = r.boolean("parallel_block", false);
   a.shared_norm = r.boolean("shared_norm", false);
+  if (a.post_norms && (a.attention_out_bias || a.mlp_bias))
+    r.diagnostics().error(r.place("post_norms"),
+                          "\"post_norms\" does not go with biases behind attention and MLP: on which side of the norm they "
+                          "would be added is not defined",
+                          "set attention_out_bias and mlp_bias to false");
   if (a.shared_norm && !a.parallel_block)
     r.diagnostics().error(r.place("shared_norm"), "\"shared_norm\" needs \"parallel_block\": true",
                           "attention and MLP can share a norm only where they run side by side");

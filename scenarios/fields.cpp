@@ -114,6 +114,7 @@ std::vector<Field> overlap_fields() {
        "The input gradient's collective travels during the weight gradient's product.", "true"},
       {"overlap.bucket_elements", "integer", kPolicy, "Gradients of a bucket; 0: one bucket.", "40000000"},
       {"overlap.bucket_size", "size", kPolicy, "The same as a size, instead.", "\"25 MiB\""},
+      {"overlap.bucket_buffers", "integer", kPolicy, "Staging buffers of one bucket each that stay allocated.", "1"},
       {"overlap.prefetch_units", "integer", kPolicy, "ZeRO-3: layers whose weights are gathered ahead.", "1"},
   };
 }

@@ -56,6 +56,7 @@ Policy deepspeed_policy() {
   p.gradient_bytes = 2;
   p.gradient_reduce = When::zero_3;
   p.bucket = {.elements = 500'000'000};
+  p.stages_buckets = true;
   p.prefetch_elements = 50'000'000;
   p.kernels = eager();
   p.vocab_divisible_by = 1;
@@ -119,6 +120,11 @@ std::int64_t bucket_elements(const BucketRule& rule, const PlanFacts& plan, int 
   if (rule.only_overlapped && !overlapped) return 0;
   if (rule.bytes > 0) return rule.bytes / gradient_bytes;
   return std::max(rule.elements, rule.elements_per_dp * plan.dp);
+}
+
+std::int64_t bucket_buffers(const Policy& policy, const PlanFacts& plan, bool overlapped) {
+  if (!policy.stages_buckets || plan.zero == 0 || plan.dp == 1) return 0;
+  return overlapped ? 2 : 1;
 }
 
 std::int64_t prefetch_units(const Policy& policy, const PlanFacts& plan) {

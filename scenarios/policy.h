@@ -32,6 +32,7 @@ struct Policy {
   When pipeline = When::never;
   When tensor_backward = When::never;
   BucketRule bucket;
+  bool stages_buckets = false;  // ZeRO: gradients are collected in bucket buffers that stay allocated; two if overlapped
   std::int64_t prefetch_elements = 0;  // ZeRO-3: parameters gathered ahead, in whole layers, at least one
   Kernels kernels;
   std::int64_t vocab_divisible_by = 128;
@@ -51,6 +52,8 @@ struct PlanFacts {
 bool happens(When when, const PlanFacts& plan);
 std::int64_t bucket_elements(const BucketRule& rule, const PlanFacts& plan, int gradient_bytes,
                              bool overlapped);
+// Staging buffers of one bucket each.
+std::int64_t bucket_buffers(const Policy& policy, const PlanFacts& plan, bool overlapped);
 std::int64_t prefetch_units(const Policy& policy, const PlanFacts& plan);
 
 // Bytes per parameter of a framework at a precision with an optimizer: "megatron: 2 + 4 + 4 + 8 = 18

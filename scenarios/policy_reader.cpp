@@ -80,9 +80,10 @@ void read_overlap(Draft& d, ObjectReader& r) {
   o.parameter_gather = r.boolean("parameter_gather", happens(policy.parameter_gather, plan));
   o.pipeline = r.boolean("pipeline", happens(policy.pipeline, plan));
   o.tensor_backward = r.boolean("tensor_backward", happens(policy.tensor_backward, plan));
-  o.reduce_every_microbatch = plan.zero >= 2;  // only a shard of the gradients is kept
   o.prefetch_units =
       r.integer("prefetch_units", {.fallback = prefetch_units(policy, plan), .min = 0, .max = 1'000'000});
+  o.bucket_buffers = r.integer(
+      "bucket_buffers", {.fallback = bucket_buffers(policy, plan, o.gradient_reduce), .min = 0, .max = 16});
   read_bucket(d, r, plan);
 }
 

@@ -60,6 +60,9 @@ std::string render_policies() {
   table += row("`overlap.pipeline`", [](const Policy& p) { return text(p.pipeline); });
   table += row("`overlap.tensor_backward`", [](const Policy& p) { return text(p.tensor_backward); });
   table += row("`overlap.bucket_elements`", [](const Policy& p) { return text(p.bucket); });
+  table += row("`overlap.bucket_buffers`", [](const Policy& p) {
+    return std::string(p.stages_buckets ? "ZeRO: 1, overlapped 2" : "0");
+  });
   table += row("`overlap.prefetch_units`", prefetch);
   table += row("`kernels.fused_attention`", [](const Policy& p) { return text(p.kernels.fused_attention); });
   table += row("`kernels.fused_softmax`", [](const Policy& p) { return text(p.kernels.fused_softmax); });

@@ -91,6 +91,7 @@ void settings_without_effect(Draft& d, Diagnostics& diagnostics) {
   idle("overlap.bucket_elements", p.dp == 1, "dp is 1");
   idle("overlap.bucket_size", p.dp == 1, "dp is 1");
   idle("overlap.parameter_gather", p.zero != 1 && p.zero != 2, zero);
+  idle("overlap.bucket_buffers", p.dp == 1, "dp is 1");
   idle("overlap.prefetch_units", p.zero != 3, zero);
   idle("overlap.pipeline", p.pp == 1, "pp is 1");
   idle("overlap.tensor_backward", p.tp == 1, "tp is 1");

@@ -69,9 +69,8 @@ struct Overlap {
   bool pipeline = false;          // send / receive on streams of their own
   bool tensor_backward = false;   // input-gradient all_reduce with the weight-gradient GEMM
   std::int64_t bucket_elements = 0;      // gradient buckets; 0: one bucket
-  bool reduce_every_microbatch = false;  // ZeRO-2/3: only a shard of the gradients is kept; follows from zero
   std::int64_t prefetch_units = 1;       // ZeRO-3: layers gathered ahead
-  std::int64_t bucket_buffers = 0;       // ZeRO-2/3: staging buffers of bucket_elements each that stay allocated
+  std::int64_t bucket_buffers = 0;       // staging buffers of bucket_elements each that stay allocated
 };
 
 // Which kernels a layer runs.

@@ -189,7 +189,7 @@ BlockId reduce_compressed(Stage& s, UnitKind kind) {
     const auto known = s.named.find(residual);
     const BufferId id = known != s.named.end()
                             ? known->second
-                            : declare(s.program, {.name = residual, .kind = BufferKind::gradient, .type = s.gradient_type,
+                            : declare(s.program, {.name = residual, .kind = BufferKind::optimizer, .type = s.gradient_type,
                                                   .persistent = true, .elements = full.count(),
                                                   .instances = s.unit_count(kind)});
     s.named.emplace(residual, id);

@@ -126,10 +126,9 @@ BlockId update_on_host(Stage& s, UnitKind kind) {
       .wait(done(s, b, kind));
   std::vector<Operand> views{in(Role::dw, host_gradients)};
   if (clips) views.push_back(in(Role::norm, norm_tensor(s, b)));
-  const bool has_master = states.master != states.kept_weights;
-  views.push_back(accumulate(Role::master, has_master ? flat_kept(s, b, kind, states.master) : host_weights));
+  views.push_back(accumulate(Role::master, flat_kept(s, b, kind, states.master)));
   add_states(s, b, kind, views);
-  if (has_master) views.push_back(out(Role::w, host_weights));
+  views.push_back(out(Role::w, host_weights));
   b.add(OpKind::cpu_adam, views).on(Stream::cpu).group(kData);
   if (clips) b.wait(norm_tensor(s, b).formal);
   b.add(OpKind::copy_to_device, {in(Role::x, host_weights), out(Role::y, weights)})

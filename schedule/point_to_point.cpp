@@ -46,9 +46,10 @@ int tag(const Stage& s, const Message& m) {
   return static_cast<int>(behind / s.scenario.parallel.pp) * 2 + (m.backward ? 1 : 0);
 }
 
-// The unit at a chunk's boundary: a forward's last, whose output is sent, or its first, whose backward ends the chunk's.
+// The unit at a chunk's boundary: a forward's last, whose output is sent, or the one whose backward ends the chunk's.
 std::uint32_t boundary_unit(const Stage& s, std::uint32_t chunk, bool last) {
   const auto layers = static_cast<std::uint32_t>(s.layers_of_chunk[chunk]);
+  if (!last && is_first(s, chunk)) return s.embedding_unit;
   if (layers > 0) return s.first_unit_of_chunk[chunk] + (last ? layers - 1 : 0);
   return is_last(s, chunk) ? s.head_unit : s.embedding_unit;
 }

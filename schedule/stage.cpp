@@ -93,8 +93,11 @@ UnitStates declare_states(Stage& s, const std::string& prefix, std::int64_t elem
     u.gradients = declare(s.program, {.name = prefix + ".full_gradients", .kind = BufferKind::gradient,
                                       .type = s.gradient_type, .elements = elements, .instances = count});
   const std::int64_t states = zero >= 1 ? shard : elements;
-  u.master = recipe.master_weights ? state("master", BufferKind::optimizer, DataType::fp32, states, on_host)
-                                   : u.kept_weights;
+  // The host updates a copy of its own even where the recipe has no fp32 master weights.
+  u.master = u.kept_weights;
+  if (recipe.master_weights || on_host)
+    u.master = state("master", BufferKind::optimizer, recipe.master_weights ? DataType::fp32 : s.weight_type, states,
+                     on_host);
   const DataType moment = recipe.optimizer_state_bytes == 4 ? s.activation_type : DataType::fp32;
   if (training.optimizer == scenarios::Optimizer::adam) {
     u.moment1 = state("moment1", BufferKind::optimizer, moment, states, on_host);
@@ -175,6 +178,10 @@ void prepare_stage(Stage& s, std::uint32_t slots) {
   const auto units = static_cast<std::uint32_t>(s.program.units.size());
   s.done = declare(s.program, {.name = "done", .kind = BufferKind::token, .type = DataType::byte, .persistent = true,
                                .elements = 0, .instances = units + done_margin(s)});
+  if (s.scenario.overlap.bucket_buffers > 0 && s.scenario.parallel.dp > 1)
+    declare(s.program, {.name = "bucket", .kind = BufferKind::communication, .type = s.gradient_type, .persistent = true,
+                        .elements = s.scenario.overlap.bucket_elements,
+                        .instances = static_cast<std::uint32_t>(s.scenario.overlap.bucket_buffers)});
   s.norm = declare(s.program, {.name = "gradient_norm", .kind = BufferKind::workspace, .type = DataType::fp32,
                                .persistent = true, .elements = 1});
 }

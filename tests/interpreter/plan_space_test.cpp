@@ -93,7 +93,6 @@ void draw_execution(Draws& d, Scenario& s) {
   s.overlap.parameter_gather = d.coin();
   s.overlap.pipeline = d.coin();
   s.overlap.tensor_backward = d.coin();
-  s.overlap.reduce_every_microbatch = d.coin();
   s.overlap.bucket_elements = d.one_of({0, 700, 3000, 6000});
   s.overlap.prefetch_units = d.below(4);
   s.kernels.fused_attention = d.coin();
@@ -131,13 +130,13 @@ std::string describe(const Scenario& s) {
   const scenarios::Overlap& o = s.overlap;
   return fmt::format(
       "{} tied {} dropout {}: tp {} sp {} pp {} dp {} vpp {} zero {} schedule {} layers{}; m {} b {} s {}; recompute {} "
-      "every {}, clip {}, optimizer {}, master {}, offload {}; overlap reduce {} gather {} pipe {} tensor {} every {} "
+      "every {}, clip {}, optimizer {}, master {}, offload {}; overlap reduce {} gather {} pipe {} tensor {} "
       "bucket {} prefetch {}; fused attention {} elementwise {}",
       s.model.name, s.model.tied_embeddings, s.model.dropout, p.tp, p.sequence_parallel, p.pp, p.dp, p.vpp, p.zero,
       static_cast<int>(p.schedule), layers_text(s), t.microbatches, t.micro_batch, t.sequence_length,
       static_cast<int>(t.recompute), t.recompute_every, t.clip_gradient_norm, static_cast<int>(t.optimizer),
       s.recipe.master_weights, s.offload.optimizer != scenarios::OffloadTarget::none, o.gradient_reduce,
-      o.parameter_gather, o.pipeline, o.tensor_backward, o.reduce_every_microbatch, o.bucket_elements, o.prefetch_units,
+      o.parameter_gather, o.pipeline, o.tensor_backward, o.bucket_elements, o.prefetch_units,
       s.kernels.fused_attention, s.kernels.fused_elementwise);
 }
 

@@ -184,12 +184,12 @@ const std::vector<Plan> kData = {
        s.training.clip_gradient_norm = 0.1;
      }},
     {"ZeRO-2, reduced every microbatch, overlapped",
-     [](Scenario& s) { zero(s, 2); s.overlap.gradient_reduce = s.overlap.reduce_every_microbatch = true; }},
+     [](Scenario& s) { zero(s, 2); s.overlap.gradient_reduce = true; }},
     {"ZeRO-2, reduced every microbatch, small buckets",
      [](Scenario& s) {
        four_layers(s);
        zero(s, 2);
-       s.overlap.gradient_reduce = s.overlap.reduce_every_microbatch = true;
+       s.overlap.gradient_reduce = true;
        s.overlap.bucket_elements = 3000;
      }},
     {"ZeRO-3, overlapped, clipping",
@@ -198,7 +198,7 @@ const std::vector<Plan> kData = {
      [](Scenario& s) {
        four_layers(s);
        zero(s, 3);
-       s.overlap.gradient_reduce = s.overlap.reduce_every_microbatch = true;
+       s.overlap.gradient_reduce = true;
        s.overlap.prefetch_units = 2;
        s.training.clip_gradient_norm = 0.1;
        s.offload.optimizer = scenarios::OffloadTarget::cpu;
@@ -271,7 +271,7 @@ const std::vector<Plan> kCombined = {
      [](Scenario& s) {
        tp(s);
        zero(s, 2);
-       s.overlap.gradient_reduce = s.overlap.reduce_every_microbatch = true;
+       s.overlap.gradient_reduce = true;
        s.training.clip_gradient_norm = 0.1;
      }},
     {"TP2 SP x DP2, ZeRO-3, overlapped, selective, clipping",

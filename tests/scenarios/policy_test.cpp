@@ -65,8 +65,6 @@ TEST(Policy, OverlapFollowsThePlan) {
   EXPECT_TRUE(overlap("megatron", R"("pp": 4, "vpp": 2)").pipeline);
   EXPECT_FALSE(overlap("deepspeed", R"("zero": 2)").gradient_reduce);
   EXPECT_TRUE(overlap("deepspeed", R"("zero": 3)").gradient_reduce);
-  EXPECT_FALSE(overlap("deepspeed", R"("zero": 1)").reduce_every_microbatch);
-  EXPECT_TRUE(overlap("deepspeed", R"("zero": 2)").reduce_every_microbatch);
   EXPECT_TRUE(overlap("ddp", "").gradient_reduce);
   EXPECT_TRUE(overlap("orrery", R"("zero": 1)").parameter_gather);
 }
