@@ -1,9 +1,11 @@
-// Where the time of one actor goes. Counters say what is running or waiting; their non-zero bits, in the order of
-// Share, are a mask whose lowest bit is the share that an instant goes to (DESIGN.md section 6). The time since the
-// last change of the mask is added when the mask changes: O(1) a change, and the shares always sum to the time passed.
+// Where the time of one actor goes. Counters say what is running or waiting; their non-zero bits, in the
+// order of Share, are a mask whose lowest bit is the share that an instant goes to (DESIGN.md section 6). The
+// time since the last change of the mask is added when the mask changes: O(1) a change, and the shares always
+// sum to the time passed.
 //
-// Bubble: a message to or from a rank of another program is waited for. A tensor-parallel meeting that waits for a
-// member holds the rank's computation whatever else is outstanding, so it counts as wait, not as bubble.
+// Bubble: a message to or from a rank of another program is waited for. A tensor-parallel meeting that waits
+// for a member holds the rank's computation whatever else is outstanding, so it counts as wait, not as
+// bubble.
 #pragma once
 
 #include <array>

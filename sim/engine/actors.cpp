@@ -1,4 +1,5 @@
-// Cost: classes x ports x members of a meeting; the ranks on a resource are looked at once per kind of transfer.
+// Cost: classes x ports x members of a meeting; the ranks on a resource are looked at once per kind of
+// transfer.
 #include "sim/engine/actors.h"
 
 #include <algorithm>
@@ -76,13 +77,15 @@ class CastMaker {
     if (fresh_place) add_place(channel, instance);
     const auto [kind, fresh_kind] = kinds_.try_emplace({place->second, port.message}, cast_.kinds.size());
     if (fresh_kind) add_kind(cast_.places[place->second], port.message, meeting);
-    return {.place = static_cast<std::uint32_t>(place->second), .kind = static_cast<std::uint32_t>(kind->second)};
+    return {.place = static_cast<std::uint32_t>(place->second),
+            .kind = static_cast<std::uint32_t>(kind->second)};
   }
 
   void add_place(std::uint32_t channel, std::int64_t instance) {
     members_of(in_.schedule, in_.messages.channels[channel], instance, members_);
     std::vector<std::uint32_t> classes;
-    for (const std::int64_t m : members_) classes.push_back(in_.classes.class_of[static_cast<std::size_t>(m)]);
+    for (const std::int64_t m : members_)
+      classes.push_back(in_.classes.class_of[static_cast<std::size_t>(m)]);
     std::sort(classes.begin(), classes.end());
     classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
     const std::size_t needed = in_.messages.channels[channel].point_to_point ? 2 : classes.size();
@@ -106,11 +109,13 @@ class CastMaker {
     cast_.kinds.push_back(kind);
   }
 
-  void add_loads(const Channel& channel, std::uint32_t message, const TransferPlan& plan, std::uint64_t meeting) {
+  void add_loads(const Channel& channel, std::uint32_t message, const TransferPlan& plan,
+                 std::uint64_t meeting) {
     std::vector<std::uint64_t> seen;
     for (std::size_t i = 0; i < members_.size(); ++i) {
       std::vector<Load> loads;
-      in_.network.loads(plan, members_[i], !channel.point_to_point || i == 0, !channel.point_to_point || i == 1, loads);
+      in_.network.loads(plan, members_[i], !channel.point_to_point || i == 0,
+                        !channel.point_to_point || i == 1, loads);
       for (const Load& load : loads) {
         const std::uint64_t color = in_.classes.resource[load.resource];
         if (load.weight == 0 || std::find(seen.begin(), seen.end(), color) != seen.end()) continue;
@@ -137,7 +142,8 @@ class CastMaker {
       for (const Load& load : loads)
         if (load.resource == resource) sums[instance] += load.weight;
     };
-    for (std::size_t i = in_.use.first_of_resource[resource]; i < in_.use.first_of_resource[resource + 1]; ++i) {
+    for (std::size_t i = in_.use.first_of_resource[resource]; i < in_.use.first_of_resource[resource + 1];
+         ++i) {
       const std::int64_t rank = in_.use.of_resource[i];
       if (!in_.schedule.groups[channel.group].contains(rank)) continue;
       if (channel.point_to_point) {

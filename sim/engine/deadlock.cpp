@@ -37,13 +37,16 @@ class Reporter {
   const Actor& actor() const { return in_.cast.actors[actor_]; }
   const Program& program() const { return in_.schedule.programs[actor().program]; }
   const StreamState& stream(std::uint32_t s) const { return state_.streams[actor_ * kStreams + s]; }
-  std::string_view kind_of(std::uint32_t at) const { return schedule::name(program().ops[flat_->ops[at].op].kind); }
+  std::string_view kind_of(std::uint32_t at) const {
+    return schedule::name(program().ops[flat_->ops[at].op].kind);
+  }
 
   void say(std::uint32_t at, const std::string& why) {
     const FlatOrigin& origin = flat_->origins[at];
-    const std::string like = actor().ranks > 1 ? fmt::format(" (and {} ranks like it)", actor().ranks - 1) : "";
-    lines_.push_back(fmt::format("rank {}{}: {} on {} (block {}, microbatch {}, step {}) {}", actor().rank, like,
-                                 kind_of(at), schedule::name(static_cast<Stream>(stream_)),
+    const std::string like =
+        actor().ranks > 1 ? fmt::format(" (and {} ranks like it)", actor().ranks - 1) : "";
+    lines_.push_back(fmt::format("rank {}{}: {} on {} (block {}, microbatch {}, step {}) {}", actor().rank,
+                                 like, kind_of(at), schedule::name(static_cast<Stream>(stream_)),
                                  program().block(program().calls[origin.call]).name, origin.microbatch,
                                  stream(stream_).step, why));
   }
@@ -77,8 +80,8 @@ class Reporter {
       return;
     }
     std::erase_if(members, [&](std::int64_t rank) { return has_come(meeting, rank); });
-    say(at, fmt::format("waits for rank{} {} of group {}", members.size() == 1 ? "" : "s", fmt::join(members, ", "),
-                        in_.schedule.groups[channel.group].name));
+    say(at, fmt::format("waits for rank{} {} of group {}", members.size() == 1 ? "" : "s",
+                        fmt::join(members, ", "), in_.schedule.groups[channel.group].name));
   }
 
   bool posted(const Meeting& meeting, std::uint32_t at) const {

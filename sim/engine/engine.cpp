@@ -1,5 +1,5 @@
-// See engine.h. `advance` starts what can start on one stream; everything that ends calls it for the streams that may
-// have waited for that.
+// See engine.h. `advance` starts what can start on one stream; everything that ends calls it for the streams
+// that may have waited for that.
 #include "sim/engine/engine.h"
 
 #include <algorithm>
@@ -98,15 +98,16 @@ class Engine {
     queue_.push({time, entity});
   }
 
-  // --- starting ---------------------------------------------------------------------------------------------------
+  // --- starting
+  // ---------------------------------------------------------------------------------------------------
 
   void advance(std::uint32_t actor, std::uint32_t stream) {
     StreamState& s = state_.streams[actor * kStreams + stream];
     const ActorState& a = state_.actors[actor];
     const FlatProgram& flat = *a.flat;
     if (s.running > 0 || s.waking || flat.length[stream] == 0) return;
-    // Ranks may go on into the step after the last one, so that their end of a step is not idler than in the middle
-    // of a long run; not further.
+    // Ranks may go on into the step after the last one, so that their end of a step is not idler than in the
+    // middle of a long run; not further.
     while (s.step <= input_.steps) {
       const std::uint32_t at = flat.first[stream] + static_cast<std::uint32_t>(s.next);
       const FlatOp& op = flat.ops[at];
@@ -167,7 +168,8 @@ class Engine {
     // The next host_wait bounds what the host can issue; it must be known before anybody else is woken.
     const auto length = static_cast<std::int32_t>(a.flat->length[kHostStream]);
     const bool wraps = s.next + 1 == length;
-    const std::uint32_t next = a.flat->first[kHostStream] + (wraps ? 0U : static_cast<std::uint32_t>(s.next) + 1);
+    const std::uint32_t next =
+        a.flat->first[kHostStream] + (wraps ? 0U : static_cast<std::uint32_t>(s.next) + 1);
     a.host_limit = std::int64_t{s.step + (wraps ? 1 : 0)} * a.flat->host_ops + a.flat->ops[next].host;
     complete(actor, kHostStream, s, op);
   }
@@ -201,8 +203,10 @@ class Engine {
     const auto entity = static_cast<std::uint32_t>(actor * kStreams) + stream;
     state_.arrivals[meeting.first + meeting.arrived++] = {entity, at, state_.now};
     meeting.kind = port.kind;
-    if (meeting.arrived == meeting.needed) begin_transfer(slot);
-    else if (const unsigned waits = waits_as(port.kind); waits != 0) accounts_[actor].add(state_.now, waits);
+    if (meeting.arrived == meeting.needed)
+      begin_transfer(slot);
+    else if (const unsigned waits = waits_as(port.kind); waits != 0)
+      accounts_[actor].add(state_.now, waits);
   }
 
   // How a side that has come alone is counted; 0: not at all.
@@ -242,7 +246,8 @@ class Engine {
     if (a.kernels > 0) mark_dirty(actor);
   }
 
-  // --- ending -----------------------------------------------------------------------------------------------------
+  // --- ending
+  // -----------------------------------------------------------------------------------------------------
 
   void end_local(std::uint32_t actor, std::uint32_t stream) {
     ActorState& a = state_.actors[actor];
@@ -270,8 +275,8 @@ class Engine {
     if (kind.loads > 0) sharing_.end(slot);
     meeting.active = false;
     meeting.arrived = 0;
-    // A member that goes on may come to the next meeting in this slot at once; it then takes an arrival's place that
-    // has been dealt with, because each of the others still has its own ahead of it.
+    // A member that goes on may come to the next meeting in this slot at once; it then takes an arrival's
+    // place that has been dealt with, because each of the others still has its own ahead of it.
     for (std::uint32_t i = 0; i < meeting.needed; ++i) {
       const Arrival arrival = state_.arrivals[meeting.first + i];
       const auto actor = static_cast<std::uint32_t>(arrival.entity / kStreams);
@@ -300,7 +305,8 @@ class Engine {
     }
     std::uint32_t waiting = s.blocked;
     s.blocked = 0;
-    for (; waiting != 0; waiting &= waiting - 1) advance(actor, static_cast<std::uint32_t>(std::countr_zero(waiting)));
+    for (; waiting != 0; waiting &= waiting - 1)
+      advance(actor, static_cast<std::uint32_t>(std::countr_zero(waiting)));
   }
 
   void end_step(std::int32_t step) {
@@ -317,7 +323,8 @@ class Engine {
     }
   }
 
-  // --- rates ------------------------------------------------------------------------------------------------------
+  // --- rates
+  // ------------------------------------------------------------------------------------------------------
 
   void mark_dirty(std::uint32_t actor) {
     if (state_.actors[actor].dirty || !input_.share) return;
@@ -327,12 +334,14 @@ class Engine {
 
   void settle() {
     if (sharing_.changed())
-      sharing_.settle([&](std::uint32_t slot, std::int64_t rate) { set_rate(state_.entity_of_slot(slot), rate); });
+      sharing_.settle(
+          [&](std::uint32_t slot, std::int64_t rate) { set_rate(state_.entity_of_slot(slot), rate); });
     for (const std::uint32_t actor : dirty_actors_) settle_kernels(actor);
     dirty_actors_.clear();
   }
 
-  // Kernels that run at once share their GPU evenly; those bound by SMs have only what communication leaves of them.
+  // Kernels that run at once share their GPU evenly; those bound by SMs have only what communication leaves
+  // of them.
   void settle_kernels(std::uint32_t actor) {
     ActorState& a = state_.actors[actor];
     a.dirty = false;
@@ -343,7 +352,8 @@ class Engine {
       if (!is_kernel(op.work)) continue;
       std::int64_t rate = kFullRate / a.kernels;
       if (op.work == Work::bound_kernel && input_.gpu_sms > 0) {
-        const std::int64_t sms = std::max(input_.gpu_sms - a.taken_sms, std::max(input_.gpu_sms / kSmsKept, 1));
+        const std::int64_t sms =
+            std::max(input_.gpu_sms - a.taken_sms, std::max(input_.gpu_sms / kSmsKept, 1));
         rate = kFullRate * sms / (std::int64_t{input_.gpu_sms} * a.kernels);
       }
       set_rate(static_cast<std::uint32_t>(actor * kStreams) + s, rate);
@@ -361,7 +371,8 @@ class Engine {
     if (p.end < p.queued) queue(entity, p.end);
   }
 
-  // --- what is told about it --------------------------------------------------------------------------------------
+  // --- what is told about it
+  // --------------------------------------------------------------------------------------
 
   void note_event(std::uint32_t actor, std::uint32_t flat_op, std::int32_t step) {
     ++run_.events;
@@ -370,7 +381,8 @@ class Engine {
     run_.fingerprint += mix(static_cast<std::uint64_t>(state_.now) * 0x9e3779b97f4a7c15ULL ^ op);
   }
 
-  void record(std::uint32_t actor, std::uint32_t stream, std::uint32_t at, std::int64_t ready, std::int64_t start) {
+  void record(std::uint32_t actor, std::uint32_t stream, std::uint32_t at, std::int64_t ready,
+              std::int64_t start) {
     const StreamState& s = state_.streams[actor * kStreams + stream];
     if (s.step != input_.steps - 1) return;
     const FlatProgram& flat = *state_.actors[actor].flat;

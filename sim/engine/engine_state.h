@@ -17,9 +17,9 @@ struct StreamState {
   std::int32_t next = 0;       // position of the next, or running, op
   std::int32_t completed = 0;  // ops, over all steps
   std::int32_t step = 0;
-  std::uint16_t blocked = 0;   // streams of the actor that wait for this one to complete something
-  std::uint8_t running = 0;    // ops of the current run that have not ended
-  bool waking = false;         // waits only for the host to issue its next op
+  std::uint16_t blocked = 0;  // streams of the actor that wait for this one to complete something
+  std::uint8_t running = 0;   // ops of the current run that have not ended
+  bool waking = false;        // waits only for the host to issue its next op
 };
 
 // Something that takes time: the running op of a stream, or a transfer.
@@ -35,16 +35,16 @@ struct ActorState {
   const FlatProgram* flat = nullptr;
   const std::int64_t* durations = nullptr;  // [op]
   const PortUse* ports = nullptr;
-  std::int64_t host_base = 0;    // the host issues op h of its list at host_base + (h + 1 - host_index) * cost,
-  std::int64_t host_index = 0;   // h counted over all steps,
-  std::int64_t host_limit = 0;   // for h up to its next host_wait
-  std::int32_t taken_sms = 0;    // by transfers
-  std::uint16_t kernels = 0;     // running
-  bool dirty = false;            // rates of its kernels may have changed
+  std::int64_t host_base = 0;  // the host issues op h of its list at host_base + (h + 1 - host_index) * cost,
+  std::int64_t host_index = 0;  // h counted over all steps,
+  std::int64_t host_limit = 0;  // for h up to its next host_wait
+  std::int32_t taken_sms = 0;   // by transfers
+  std::uint16_t kernels = 0;    // running
+  bool dirty = false;           // rates of its kernels may have changed
 };
 
 struct Meeting {
-  std::uint32_t first = 0;    // into arrivals
+  std::uint32_t first = 0;  // into arrivals
   std::uint32_t needed = 0, arrived = 0;
   std::uint32_t kind = 0;
   std::int64_t start = 0;
@@ -52,7 +52,7 @@ struct Meeting {
 };
 
 struct Arrival {
-  std::uint32_t entity = 0;   // stream that posted
+  std::uint32_t entity = 0;  // stream that posted
   std::uint32_t flat_op = 0;
   std::int64_t ready = 0;
 };
@@ -60,9 +60,9 @@ struct Arrival {
 struct State {
   std::int64_t now = 0;
   std::vector<ActorState> actors;
-  std::vector<StreamState> streams;       // [actor * kStreams + stream]
-  std::vector<Progress> progress;         // the same, then [slot]
-  std::vector<Meeting> meetings;          // [slot]
+  std::vector<StreamState> streams;  // [actor * kStreams + stream]
+  std::vector<Progress> progress;    // the same, then [slot]
+  std::vector<Meeting> meetings;     // [slot]
   std::vector<Arrival> arrivals;
   std::vector<std::uint32_t> slot_base;   // [place]
   std::vector<std::uint32_t> most_loads;  // [slot]

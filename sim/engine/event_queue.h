@@ -1,6 +1,6 @@
-// A priority queue of events ordered by (time, entity): a 4-ary heap in one flat vector. The order is total and does
-// not depend on the order of insertion, so another queue gives the same simulation. Cost: log4(n) levels a pop; the
-// four children of a node are neighbours in memory.
+// A priority queue of events ordered by (time, entity): a 4-ary heap in one flat vector. The order is total
+// and does not depend on the order of insertion, so another queue gives the same simulation. Cost: log4(n)
+// levels a pop; the four children of a node are neighbours in memory.
 #pragma once
 
 #include <cstddef>

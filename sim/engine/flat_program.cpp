@@ -1,5 +1,5 @@
-// Unrolls a program, splits it into streams, and resolves its waits in two walks in host issue order: the first learns
-// where each event is recorded last in a step, the second what each wait refers to.
+// Unrolls a program, splits it into streams, and resolves its waits in two walks in host issue order: the
+// first learns where each event is recorded last in a step, the second what each wait refers to.
 #include "sim/engine/flat_program.h"
 
 #include <algorithm>
@@ -62,7 +62,9 @@ class Flattener {
   }
 
  private:
-  std::size_t stream_of(const IssuedOp& op) const { return static_cast<std::size_t>(program_.ops[op.op].stream); }
+  std::size_t stream_of(const IssuedOp& op) const {
+    return static_cast<std::size_t>(program_.ops[op.op].stream);
+  }
   std::size_t at(const IssuedOp& op) const { return flat_.first[stream_of(op)] + op.position; }
 
   void place_ops() {
@@ -101,7 +103,8 @@ class Flattener {
     const Op& op = program_.ops[issued.op];
     if (op.record == schedule::kNoFormal) return;
     records[event_of(program_, program_.calls[issued.call], op.record, issued.microbatch)] = {
-        .stream = static_cast<std::uint32_t>(op.stream), .target = static_cast<std::int32_t>(issued.position) + 1};
+        .stream = static_cast<std::uint32_t>(op.stream),
+        .target = static_cast<std::int32_t>(issued.position) + 1};
   }
 
   void resolve_waits() {

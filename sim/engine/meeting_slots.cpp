@@ -62,7 +62,8 @@ std::vector<std::uint32_t> choose_slots(const Messages& messages, std::vector<Fl
   }
   for (std::size_t p = 0; p < flats.size(); ++p)
     for (FlatOp& op : flats[p].ops)
-      if (op.port != kNoPort && !several[messages.messages[messages.ports[p][op.port].message].channel]) op.slot = 0;
+      if (op.port != kNoPort && !several[messages.messages[messages.ports[p][op.port].message].channel])
+        op.slot = 0;
   for (std::size_t c = 0; c < channels; ++c)
     if (!several[c]) most[c] = 1;
   return most;

@@ -1,4 +1,5 @@
-// Walks every op of every distinct program once: cost is the size of the Schedule, whatever the number of ranks.
+// Walks every op of every distinct program once: cost is the size of the Schedule, whatever the number of
+// ranks.
 #include "sim/engine/messages.h"
 
 #include <algorithm>

@@ -1,9 +1,10 @@
-// Which communications a Schedule has, before anybody is simulated: channels (who meets whom), messages (what is sent
-// through them) and ports (a program's use of a message).
+// Which communications a Schedule has, before anybody is simulated: channels (who meets whom), messages (what
+// is sent through them) and ports (a program's use of a message).
 //
-// A channel matches its messages in host issue order: the n-th one that a member issues meets the n-th of every other
-// member. Collectives: one channel a group, as NCCL matches calls on a communicator. Send and receive: one channel per
-// (group, tag, offset from sender to receiver), so messages of two kinds between the same two ranks never mix.
+// A channel matches its messages in host issue order: the n-th one that a member issues meets the n-th of
+// every other member. Collectives: one channel a group, as NCCL matches calls on a communicator. Send and
+// receive: one channel per (group, tag, offset from sender to receiver), so messages of two kinds between the
+// same two ranks never mix.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,8 @@ inline constexpr std::uint16_t kNoPort = 0xffff;
 struct Channel {
   bool point_to_point = false;
   std::uint8_t group = 0;
-  std::uint8_t site = 0;     // tag of point-to-point messages
-  std::int64_t offset = 0;   // receiver's index - sender's index, modulo the group's size
+  std::uint8_t site = 0;    // tag of point-to-point messages
+  std::int64_t offset = 0;  // receiver's index - sender's index, modulo the group's size
   bool operator==(const Channel&) const = default;
 };
 
@@ -42,15 +43,16 @@ struct Port {
 struct Messages {
   std::vector<Channel> channels;
   std::vector<Message> messages;
-  std::vector<std::vector<Port>> ports;                 // [program]
-  std::vector<std::vector<std::uint16_t>> port_of_op;   // [program][op]; kNoPort: not a communication
+  std::vector<std::vector<Port>> ports;                // [program]
+  std::vector<std::vector<std::uint16_t>> port_of_op;  // [program][op]; kNoPort: not a communication
   const Channel& channel_of(const Port& port) const { return channels[messages[port.message].channel]; }
 };
 
 Messages collect_messages(const schedule::Schedule& schedule);
 
 // An instance of a channel is named by a rank: the first member of the group, or the sender.
-std::int64_t instance_of(const schedule::Schedule& schedule, const Channel& channel, std::int64_t rank, Side side);
+std::int64_t instance_of(const schedule::Schedule& schedule, const Channel& channel, std::int64_t rank,
+                         Side side);
 
 // The ranks that meet, in group order (sender, receiver).
 void members_of(const schedule::Schedule& schedule, const Channel& channel, std::int64_t instance,

@@ -1,5 +1,6 @@
-// A 64-bit mixing function (splitmix64's finaliser, Steele et al. 2014). Sums of mixed values are order-independent
-// hashes of multisets: classes of ranks and the fingerprint of an event stream are built of them.
+// A 64-bit mixing function (splitmix64's finaliser, Steele et al. 2014). Sums of mixed values are
+// order-independent hashes of multisets: classes of ranks and the fingerprint of an event stream are built of
+// them.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The network names the pattern of a list of members (NetworkModel::pattern): equal patterns have equal plans, so each
-// message is planned once a pattern. Cost: one walk over the members of every used instance.
+// The network names the pattern of a list of members (NetworkModel::pattern): equal patterns have equal
+// plans, so each message is planned once a pattern. Cost: one walk over the members of every used instance.
 #include "sim/engine/plans.h"
 
 #include <algorithm>
@@ -11,15 +11,16 @@ namespace {
 using schedule::Schedule;
 
 bool same_load(const TransferPlan& a, const TransferPlan& b) {
-  return a.port_weight == b.port_weight && a.nic_weight == b.nic_weight && a.crosses_nodes == b.crosses_nodes &&
-         a.algorithm == b.algorithm && a.protocol == b.protocol;
+  return a.port_weight == b.port_weight && a.nic_weight == b.nic_weight &&
+         a.crosses_nodes == b.crosses_nodes && a.algorithm == b.algorithm && a.protocol == b.protocol;
 }
 
 std::uint32_t plan_index(PlanTable& table, const TransferPlan& plan) {
   std::uint32_t shape = kNone;
   for (std::size_t i = 0; i < table.plans.size(); ++i) {
     if (!same_load(table.plans[i], plan)) continue;
-    if (table.plans[i].time == plan.time && table.plans[i].sms == plan.sms) return static_cast<std::uint32_t>(i);
+    if (table.plans[i].time == plan.time && table.plans[i].sms == plan.sms)
+      return static_cast<std::uint32_t>(i);
     shape = table.load_shape[i];
   }
   table.load_shape.push_back(shape != kNone ? shape : static_cast<std::uint32_t>(table.plans.size()));

@@ -1,5 +1,6 @@
-// What every message costs on every instance of its channel, asked of the network model once per kind. Instances whose
-// messages all have equal plans share a row: a symmetric cluster has a handful of rows for thousands of groups.
+// What every message costs on every instance of its channel, asked of the network model once per kind.
+// Instances whose messages all have equal plans share a row: a symmetric cluster has a handful of rows for
+// thousands of groups.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +14,21 @@ namespace orrery::sim::engine {
 inline constexpr std::uint32_t kNone = 0xffffffff;
 
 struct PlanTable {
-  std::vector<TransferPlan> plans;                         // distinct
-  std::vector<std::uint32_t> load_shape;                   // [plan]: plans that load the same resources are equal here
-  std::vector<std::uint32_t> place_in_channel;             // [message]: its index among the messages of its channel
-  std::vector<std::vector<std::uint32_t>> messages;        // [channel]: its messages
+  std::vector<TransferPlan> plans;              // distinct
+  std::vector<std::uint32_t> load_shape;        // [plan]: plans that load the same resources are equal here
+  std::vector<std::uint32_t> place_in_channel;  // [message]: its index among the messages of its channel
+  std::vector<std::vector<std::uint32_t>> messages;           // [channel]: its messages
   std::vector<std::vector<std::vector<std::uint32_t>>> rows;  // [channel][row][place in channel]: plan
-  std::vector<std::vector<std::uint32_t>> row_of;          // [channel][instance]: row; kNone: nobody uses it
+  std::vector<std::vector<std::uint32_t>> row_of;  // [channel][instance]: row; kNone: nobody uses it
 
   const TransferPlan& plan(const Messages& all, std::uint32_t message, std::int64_t instance) const {
     const std::uint32_t channel = all.messages[message].channel;
-    return plans[rows[channel][row_of[channel][static_cast<std::size_t>(instance)]][place_in_channel[message]]];
+    return plans[rows[channel][row_of[channel][static_cast<std::size_t>(instance)]]
+                     [place_in_channel[message]]];
   }
 };
 
-PlanTable make_plans(const schedule::Schedule& schedule, const Messages& messages, const NetworkModel& network);
+PlanTable make_plans(const schedule::Schedule& schedule, const Messages& messages,
+                     const NetworkModel& network);
 
 }  // namespace orrery::sim::engine

@@ -1,5 +1,5 @@
-// See rank_classes.h. Colours of ranks are dense numbers, relabelled each round in order of first appearance, so the
-// classes come out ordered by their lowest rank.
+// See rank_classes.h. Colours of ranks are dense numbers, relabelled each round in order of first appearance,
+// so the classes come out ordered by their lowest rank.
 #include "sim/engine/rank_classes.h"
 
 #include <unordered_map>
@@ -13,8 +13,8 @@ using schedule::Schedule;
 
 class Refiner {
  public:
-  Refiner(const Schedule& schedule, const hardware::Cluster& cluster, const Messages& messages, const PlanTable& plans,
-          const ResourceUse& use)
+  Refiner(const Schedule& schedule, const hardware::Cluster& cluster, const Messages& messages,
+          const PlanTable& plans, const ResourceUse& use)
       : schedule_(schedule), messages_(messages), plans_(plans), use_(use) {
     const auto world = static_cast<std::size_t>(schedule.world);
     std::vector<std::uint64_t> keys(world);
@@ -52,7 +52,8 @@ class Refiner {
     std::unordered_map<std::uint64_t, std::uint32_t> labels;
     found_.class_of.resize(keys.size());
     for (std::size_t r = 0; r < keys.size(); ++r)
-      found_.class_of[r] = labels.try_emplace(keys[r], static_cast<std::uint32_t>(labels.size())).first->second;
+      found_.class_of[r] =
+          labels.try_emplace(keys[r], static_cast<std::uint32_t>(labels.size())).first->second;
     return labels.size();
   }
 
@@ -65,7 +66,8 @@ class Refiner {
         if (plans_.row_of[c][i] == kNone) continue;
         members_of(schedule_, messages_.channels[c], static_cast<std::int64_t>(i), members_);
         std::uint64_t sum = 0;
-        for (std::size_t m = 0; m < members_.size(); ++m) sum += mix(color(members_[m]) * 2 + (pair && m == 0 ? 1 : 0));
+        for (std::size_t m = 0; m < members_.size(); ++m)
+          sum += mix(color(members_[m]) * 2 + (pair && m == 0 ? 1 : 0));
         found_.meeting[c][i] = mix(plans_.row_of[c][i], sum, c);
       }
     }
@@ -107,8 +109,8 @@ class Refiner {
 
 }  // namespace
 
-RankClasses classify_ranks(const Schedule& schedule, const hardware::Cluster& cluster, const Messages& messages,
-                           const PlanTable& plans, const ResourceUse& use) {
+RankClasses classify_ranks(const Schedule& schedule, const hardware::Cluster& cluster,
+                           const Messages& messages, const PlanTable& plans, const ResourceUse& use) {
   return Refiner(schedule, cluster, messages, plans, use).classes();
 }
 

@@ -1,5 +1,5 @@
-// Asks the network once per (rank, port, kind of load). What the members of a meeting load together on a resource is
-// summed in a scratch array over resources.
+// Asks the network once per (rank, port, kind of load). What the members of a meeting load together on a
+// resource is summed in a scratch array over resources.
 #include <algorithm>
 
 #include "base/check.h"
@@ -18,8 +18,13 @@ struct Entry {
 
 class Collector {
  public:
-  Collector(const Schedule& schedule, const Messages& messages, const PlanTable& plans, const NetworkModel& network)
-      : schedule_(schedule), messages_(messages), plans_(plans), network_(network), sum_(network.resource_count(), 0) {}
+  Collector(const Schedule& schedule, const Messages& messages, const PlanTable& plans,
+            const NetworkModel& network)
+      : schedule_(schedule),
+        messages_(messages),
+        plans_(plans),
+        network_(network),
+        sum_(network.resource_count(), 0) {}
 
   std::vector<Entry> entries() {
     for (std::uint32_t c = 0; c < messages_.channels.size(); ++c) {
@@ -59,7 +64,8 @@ class Collector {
       for (const Load& load : loads_) {
         CHECK(load.resource < sum_.size(), load.resource, sum_.size());
         sum_[load.resource] += load.weight;
-        const std::uint64_t way = mix(channel, plan, load.weight * 4 + (sends ? 2U : 0U) + (receives ? 1U : 0U));
+        const std::uint64_t way =
+            mix(channel, plan, load.weight * 4 + (sends ? 2U : 0U) + (receives ? 1U : 0U));
         entries_.push_back({static_cast<std::uint32_t>(members_[i]), load.resource, way});
       }
     }

@@ -1,4 +1,5 @@
-// See sharing.h for the equations. Vectors keep their room between problems, so a steady simulation allocates nothing.
+// See sharing.h for the equations. Vectors keep their room between problems, so a steady simulation allocates
+// nothing.
 #include "sim/engine/sharing.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Puts the parts together: messages -> plans -> classes -> cast, once; then, for each cut of the microbatch loops that
-// the steady state asks for, flat programs and the event loop.
+// Puts the parts together: messages -> plans -> classes -> cast, once; then, for each cut of the microbatch
+// loops that the steady state asks for, flat programs and the event loop.
 #include "sim/engine/simulation.h"
 
 #include "base/check.h"
@@ -34,13 +34,15 @@ class Simulation {
                            : engine::no_resource_use(schedule)),
         classes_(options.fold ? engine::classify_ranks(schedule, cluster, messages_, plans_, use_)
                               : engine::all_apart(schedule, messages_, network.resource_count())),
-        cast_(engine::make_cast({schedule, cluster, cost, network, messages_, plans_, use_, classes_, options.share})),
+        cast_(engine::make_cast(
+            {schedule, cluster, cost, network, messages_, plans_, use_, classes_, options.share})),
         cut_(engine::find_cut(schedule)) {}
 
   SimulationResult result() {
     const bool extrapolate = options_.extrapolate && !options_.trace;
     engine::SteadyRun steady =
-        engine::simulate_steadily(cut_, extrapolate, [this](std::int64_t skip) { return simulate_cut(skip); });
+        engine::simulate_steadily(cut_, extrapolate, options_.affordable_events,
+                                  [this](std::int64_t skip) { return simulate_cut(skip); });
     SimulationResult result;
     result.events = events_;
     result.fingerprint = steady.run.fingerprint;
@@ -129,8 +131,9 @@ class Simulation {
 
 }  // namespace
 
-SimulationResult simulate(const schedule::Schedule& schedule, const hardware::Cluster& cluster, const KernelCost& cost,
-                          const NetworkModel& network, const SimulationOptions& options) {
+SimulationResult simulate(const schedule::Schedule& schedule, const hardware::Cluster& cluster,
+                          const KernelCost& cost, const NetworkModel& network,
+                          const SimulationOptions& options) {
   CHECK(options.steps >= 1 && schedule.world >= 1, options.steps, schedule.world);
   return Simulation(schedule, cluster, cost, network, options).result();
 }

@@ -13,9 +13,6 @@ using schedule::Stream;
 // step time | per actor: shares, communication, any, compute alone, host time | loop ends
 constexpr std::size_t kPerActor = kShares + 4 + 3;
 
-// Work worth spending: on one attempt to find a period, and on simulating everything. About 0.2 s and 1 s.
-constexpr std::uint64_t kAttemptEvents = 2'000'000, kWholeEvents = 8'000'000;
-
 std::vector<std::int64_t> measures(const CutRun& cut) {
   std::vector<std::int64_t> all{cut.run.step_time};
   for (std::size_t a = 0; a < cut.run.accounts.size(); ++a) {
@@ -37,15 +34,15 @@ std::vector<std::int64_t> growth(const std::vector<std::int64_t>& from, const st
 }
 
 bool alike(const Run& a, const Run& b) {
-  return a.leads == b.leads &&
-         std::equal(a.loop_ends.begin(), a.loop_ends.end(), b.loop_ends.begin(), b.loop_ends.end(),
-                    [](const LoopEnd& x, const LoopEnd& y) {
-                      return x.actor == y.actor && x.loop == y.loop && x.stream == y.stream;
-                    });
+  return a.leads == b.leads && std::equal(a.loop_ends.begin(), a.loop_ends.end(), b.loop_ends.begin(),
+                                          b.loop_ends.end(), [](const LoopEnd& x, const LoopEnd& y) {
+                                            return x.actor == y.actor && x.loop == y.loop &&
+                                                   x.stream == y.stream;
+                                          });
 }
 
-// All streams of an actor keep step in each of its main loops, the last loop keeps step with the whole, and no host
-// needs longer to issue an iteration than the loop takes for it: see steady_state.h.
+// All streams of an actor keep step in each of its main loops, the last loop keeps step with the whole, and
+// no host needs longer to issue an iteration than the loop takes for it: see steady_state.h.
 bool keeps_step(const CutRun& cut, const std::vector<std::int64_t>& grown, std::int64_t iterations) {
   const std::vector<LoopEnd>& ends = cut.run.loop_ends;
   std::size_t at = 0, measure = 1 + cut.run.accounts.size() * kPerActor;
@@ -108,8 +105,8 @@ Attempt extrapolated(std::int64_t skip, std::int64_t d, std::int64_t further, co
   return attempt;
 }
 
-// The line through two cuts. Every number is rounded down; what the shares of an actor then lack to the step time, a
-// few ps, goes to the largest.
+// The line through two cuts. Every number is rounded down; what the shares of an actor then lack to the step
+// time, a few ps, goes to the largest.
 std::optional<SteadyRun> averaged(std::int64_t skip, std::int64_t apart, const Simulate& simulate) {
   const CutRun near = simulate(skip);
   CutRun far = simulate(skip - apart);
@@ -132,20 +129,23 @@ std::optional<SteadyRun> averaged(std::int64_t skip, std::int64_t apart, const S
 
 }  // namespace
 
-SteadyRun simulate_steadily(const Cut& cut, bool extrapolate, const Simulate& simulate) {
+SteadyRun simulate_steadily(const Cut& cut, bool extrapolate, std::uint64_t affordable_events,
+                            const Simulate& simulate) {
+  const std::uint64_t of_attempt = affordable_events / 4;
   const std::int64_t shortest = cut.slots / cut.microbatches_per_iteration + 3;
   std::uint64_t of_iteration = 0;  // events
   std::int64_t least = shortest;
   for (std::int64_t d = 1; extrapolate; least *= 2, d *= 2) {
     const std::int64_t further = least / d + 1;  // cuts keep least, + d, + 2 d, + 2 d + further d iterations
     const std::int64_t simulated = 5 * least + 7 * d;
-    if (simulated > cut.iterations || of_iteration * static_cast<std::uint64_t>(simulated) > kAttemptEvents) break;
+    if (simulated > cut.iterations || of_iteration * static_cast<std::uint64_t>(simulated) > of_attempt)
+      break;
     Attempt attempt = extrapolated((cut.iterations - least) / d * d, d, further, simulate);
     if (attempt.steady) return std::move(*attempt.steady);
     of_iteration = attempt.events_an_iteration;
   }
-  if (of_iteration * static_cast<std::uint64_t>(cut.iterations) > kWholeEvents) {
-    const auto kept = std::max(static_cast<std::int64_t>(kAttemptEvents / of_iteration / 3), shortest);
+  if (of_iteration * static_cast<std::uint64_t>(cut.iterations) > affordable_events) {
+    const auto kept = std::max(static_cast<std::int64_t>(of_attempt / of_iteration / 3), shortest);
     if (auto steady = averaged(cut.iterations - kept, kept, simulate)) return std::move(*steady);
   }
   CutRun whole = simulate(0);

@@ -1,5 +1,5 @@
-// See transfer_sharing.h. Components are found breadth first from the dirty resources; all dirty components of an
-// instant are put into one problem, since filling keeps separate components apart.
+// See transfer_sharing.h. Components are found breadth first from the dirty resources; all dirty components
+// of an instant are put into one problem, since filling keeps separate components apart.
 #include "sim/engine/transfer_sharing.h"
 
 namespace orrery::sim::engine {
@@ -40,8 +40,10 @@ void TransferSharing::end(std::uint32_t transfer) {
     Resource& resource = resources_[entry.resource];
     touch(resource, entry.resource);
     resource.used -= entry.weight;
-    if (entry.previous != kEnd) entries_[entry.previous].next = entry.next;
-    else resource.head = entry.next;
+    if (entry.previous != kEnd)
+      entries_[entry.previous].next = entry.next;
+    else
+      resource.head = entry.next;
     if (entry.next != kEnd) entries_[entry.next].previous = entry.previous;
   }
   entry_count_[transfer] = 0;

@@ -1,7 +1,7 @@
-// The transfers that are running and the resources they load. A resource whose weights sum to at most its capacity
-// never binds, so transfers are connected only through resources that are over-subscribed: a transfer that meets
-// nobody there costs a few additions and no solve. At the end of an instant, the connected component of every resource
-// that changed while over-subscribed is solved again (sharing.h).
+// The transfers that are running and the resources they load. A resource whose weights sum to at most its
+// capacity never binds, so transfers are connected only through resources that are over-subscribed: a
+// transfer that meets nobody there costs a few additions and no solve. At the end of an instant, the
+// connected component of every resource that changed while over-subscribed is solved again (sharing.h).
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@ class TransferSharing {
   struct Resource {
     std::int64_t used = 0;
     std::uint32_t head = kEnd;
-    std::uint32_t local = 0;   // number in the problem being solved
-    std::uint32_t seen = 0;    // last solve that visited it
+    std::uint32_t local = 0;  // number in the problem being solved
+    std::uint32_t seen = 0;   // last solve that visited it
     bool dirty = false;
   };
   static constexpr std::uint32_t kEnd = 0xffffffff;

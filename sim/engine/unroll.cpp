@@ -115,7 +115,8 @@ Cut find_cut(const Schedule& schedule) {
   return cut;
 }
 
-std::vector<IssuedOp> unroll(const Program& program, const std::vector<bool>& cut_repeats, std::int64_t skip) {
+std::vector<IssuedOp> unroll(const Program& program, const std::vector<bool>& cut_repeats,
+                             std::int64_t skip) {
   return Unroller(program, cut_repeats, skip).issued();
 }
 

@@ -1,5 +1,5 @@
-// How fast the engine is: events (op starts and ends) per second with every rank simulated, host thread and sharing
-// on; the folded run of the same; rank classes of 16,384 ranks; a very large number of microbatches.
+// How fast the engine is: events (op starts and ends) per second with every rank simulated, host thread and
+// sharing on; the folded run of the same; rank classes of 16,384 ranks; a very large number of microbatches.
 // A stage has 8 layers of 30 ops forward and 30 backward, two tensor-parallel collectives each way, 1F1B.
 #include <benchmark/benchmark.h>
 
@@ -19,7 +19,9 @@ void layer_ops(ProgramBuilder& b, std::uint16_t computed, std::uint16_t reduced,
   for (int i = 0; i < kOpsOfLayer; ++i) {
     const bool reduces = i % (kOpsOfLayer / 2) == kOpsOfLayer / 2 - 1;
     if (reduces) {
-      b.message(OpKind::all_reduce, schedule::kTensor, 40 * kUs, Stream::tensor).wait(computed).record(reduced);
+      b.message(OpKind::all_reduce, schedule::kTensor, 40 * kUs, Stream::tensor)
+          .wait(computed)
+          .record(reduced);
       continue;
     }
     b.kernel((us + i % 7) * kUs, i % 3 == 0 ? OpKind::gemm : OpKind::add);
@@ -38,14 +40,16 @@ void stage_blocks(ProgramBuilder& b, std::int64_t stage, std::int64_t stages) {
     const bool has_input = backward ? stage + 1 < stages : stage > 0;
     const bool has_output = backward ? stage > 0 : stage + 1 < stages;
     if (has_input)
-      b.recv(backward ? 1 : -1, 30 * kUs, backward ? Stream::pipe_recv_backward : Stream::pipe_recv_forward, backward)
+      b.recv(backward ? 1 : -1, 30 * kUs, backward ? Stream::pipe_recv_backward : Stream::pipe_recv_forward,
+             backward)
           .record(in);
     b.kernel(5 * kUs, OpKind::add);
     if (has_input) b.wait(in);
     for (int l = 0; l < kLayers; ++l) layer_ops(b, computed, reduced, backward ? 60 : 30);
     b.kernel(5 * kUs, OpKind::add).wait(reduced).record(out);
     if (has_output)
-      b.send(backward ? -1 : 1, 30 * kUs, backward ? Stream::pipe_send_backward : Stream::pipe_send_forward, backward)
+      b.send(backward ? -1 : 1, 30 * kUs, backward ? Stream::pipe_send_backward : Stream::pipe_send_forward,
+             backward)
           .wait(out);
   }
 }
@@ -54,8 +58,7 @@ schedule::Schedule training_step(const Grid& grid, std::uint32_t microbatches) {
   schedule::Schedule s = empty_schedule(grid);
   s.microbatches = microbatches;
   for (std::int64_t stage = 0; stage < grid.pp; ++stage) {
-    const std::uint32_t warm_up =
-        std::min(microbatches, static_cast<std::uint32_t>(grid.pp - stage - 1));
+    const std::uint32_t warm_up = std::min(microbatches, static_cast<std::uint32_t>(grid.pp - stage - 1));
     ProgramBuilder b(s, std::min(microbatches, static_cast<std::uint32_t>(grid.pp - stage)));
     stage_blocks(b, stage, grid.pp);
     const std::uint32_t token = b.token(2);
@@ -77,8 +80,13 @@ schedule::Schedule training_step(const Grid& grid, std::uint32_t microbatches) {
 }
 
 SimulationResult run(const schedule::Schedule& s, const SimulationOptions& options) {
-  const SmallNetwork network({.world = s.world, .gpus_per_node = 8, .gpus_per_nic = 2, .latency = 10 * kUs, .sms = 20,
-                              .port_weight = 45000, .nic_weight = 50000});
+  const SmallNetwork network({.world = s.world,
+                              .gpus_per_node = 8,
+                              .gpus_per_nic = 2,
+                              .latency = 10 * kUs,
+                              .sms = 20,
+                              .port_weight = 45000,
+                              .nic_weight = 50000});
   return simulate(s, small_cluster(4 * kUs, 132), ShapeCost(), network, options);
 }
 
@@ -94,7 +102,8 @@ void BM_EveryRank(benchmark::State& state) {
   if (folded.step_time != full.step_time) state.SkipWithError("folded and full differ");
   state.counters["events/s"] = benchmark::Counter(static_cast<double>(events), benchmark::Counter::kIsRate);
   state.counters["events"] = static_cast<double>(full.events);
-  state.counters["full/folded events"] = static_cast<double>(full.events) / static_cast<double>(folded.events);
+  state.counters["full/folded events"] =
+      static_cast<double>(full.events) / static_cast<double>(folded.events);
 }
 BENCHMARK(BM_EveryRank)->Unit(benchmark::kMillisecond);
 

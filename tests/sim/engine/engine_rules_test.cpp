@@ -32,8 +32,8 @@ TEST(Rules, StreamsOverlapAndEventsOrderThem) {
   const std::uint16_t copied = b.formal(token, 0), computed = b.formal(token, 1);
   b.kernel(100).record(computed);
   b.copy(250).record(copied);
-  b.kernel(10);                 // beside the copy
-  b.kernel(40).wait(copied);    // behind it
+  b.kernel(10);               // beside the copy
+  b.kernel(40).wait(copied);  // behind it
   b.call(0);
   const SimulationResult r = run(s, small_cluster(), {}, {.steps = 1, .trace = true});
   EXPECT_EQ(r.step_time.ps(), 290);
@@ -67,8 +67,10 @@ TEST(Rules, TransferBeginsWhenTheLastSideIsReady) {
       ProgramBuilder b(s);
       b.block("step");
       b.kernel(stage == 0 ? 1000 : late);
-      if (stage == 0) b.send(1, 50, Stream::compute);
-      else b.recv(-1, 50, Stream::compute);
+      if (stage == 0)
+        b.send(1, 50, Stream::compute);
+      else
+        b.recv(-1, 50, Stream::compute);
       b.call(0);
     }
     const SimulationResult r = run(s, small_cluster(), {}, {.steps = 1, .trace = true});
@@ -135,8 +137,10 @@ TEST(Rules, DeadlockNamesEveryWaitingOp) {
     const std::uint32_t token = b.token();
     b.block("norm");
     const std::uint16_t done = b.formal(token);
-    if (stage == 0) b.message(OpKind::all_reduce, schedule::kWorld, 8, Stream::data).record(done);
-    else b.recv(-1, 8, Stream::data).record(done);
+    if (stage == 0)
+      b.message(OpKind::all_reduce, schedule::kWorld, 8, Stream::data).record(done);
+    else
+      b.recv(-1, 8, Stream::data).record(done);
     b.host_wait().wait(done);
     b.kernel(5).wait(done);
     b.kernel(7).on(Stream::tensor);
@@ -145,17 +149,25 @@ TEST(Rules, DeadlockNamesEveryWaitingOp) {
   const SimulationResult r = run(s);
   ASSERT_TRUE(r.deadlocked);
   const std::vector<std::string> expected = {
-      "rank 0 (and 2 ranks like it): gemm on compute (block norm, microbatch 3, step 0) waits for all_reduce on data",
-      "rank 0 (and 2 ranks like it): gemm on tensor (block norm, microbatch 3, step 0) is not issued: the host is in "
+      "rank 0 (and 2 ranks like it): gemm on compute (block norm, microbatch 3, step 0) waits for all_reduce "
+      "on data",
+      "rank 0 (and 2 ranks like it): gemm on tensor (block norm, microbatch 3, step 0) is not issued: the "
+      "host is in "
       "a host_wait before it",
-      "rank 0 (and 2 ranks like it): all_reduce on data (block norm, microbatch 3, step 0) waits for ranks 3, 4, 5 of "
+      "rank 0 (and 2 ranks like it): all_reduce on data (block norm, microbatch 3, step 0) waits for ranks "
+      "3, 4, 5 of "
       "group world",
-      "rank 0 (and 2 ranks like it): host_wait on host (block norm, microbatch 3, step 0) waits for all_reduce on data",
-      "rank 3 (and 2 ranks like it): gemm on compute (block norm, microbatch 3, step 0) waits for recv on data",
-      "rank 3 (and 2 ranks like it): gemm on tensor (block norm, microbatch 3, step 0) is not issued: the host is in "
+      "rank 0 (and 2 ranks like it): host_wait on host (block norm, microbatch 3, step 0) waits for "
+      "all_reduce on data",
+      "rank 3 (and 2 ranks like it): gemm on compute (block norm, microbatch 3, step 0) waits for recv on "
+      "data",
+      "rank 3 (and 2 ranks like it): gemm on tensor (block norm, microbatch 3, step 0) is not issued: the "
+      "host is in "
       "a host_wait before it",
-      "rank 3 (and 2 ranks like it): recv on data (block norm, microbatch 3, step 0) waits for rank 0 to send",
-      "rank 3 (and 2 ranks like it): host_wait on host (block norm, microbatch 3, step 0) waits for recv on data"};
+      "rank 3 (and 2 ranks like it): recv on data (block norm, microbatch 3, step 0) waits for rank 0 to "
+      "send",
+      "rank 3 (and 2 ranks like it): host_wait on host (block norm, microbatch 3, step 0) waits for recv on "
+      "data"};
   EXPECT_EQ(r.deadlock, expected);
 }
 
@@ -211,7 +223,8 @@ TEST(Rules, CommunicationTakesSmsFromBoundKernels) {
   }
 }
 
-// Two transfers of 300 and 500 through one port, each needing all of it: half speed for 600, then the rest alone.
+// Two transfers of 300 and 500 through one port, each needing all of it: half speed for 600, then the rest
+// alone.
 TEST(Rules, TransfersShareAPort) {
   schedule::Schedule s = empty_schedule({.tp = 2});
   ProgramBuilder b(s);
@@ -265,7 +278,11 @@ TEST(Rules, EmptyScheduleTakesNoTime) {
 // The same schedule gives the same stream of events, in every build and on every machine.
 TEST(Rules, FingerprintIsPinned) {
   const schedule::Schedule s = random_schedule({.grid = {2, 2, 2}, .ops = 14, .rings = true}, 3);
-  const MachineShape shape{.gpus_per_node = 4, .gpus_per_nic = 2, .latency = 9, .sms = 12, .port_weight = 50000,
+  const MachineShape shape{.gpus_per_node = 4,
+                           .gpus_per_nic = 2,
+                           .latency = 9,
+                           .sms = 12,
+                           .port_weight = 50000,
                            .nic_weight = 40000};
   const SimulationResult r = run(s, small_cluster(15), shape);
   EXPECT_EQ(r.fingerprint, run(s, small_cluster(15), shape).fingerprint);

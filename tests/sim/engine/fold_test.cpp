@@ -1,4 +1,5 @@
-// Ranks of a kind are simulated once: folded equals unfolded to the picosecond, with shared NICs, slow GPUs and rings.
+// Ranks of a kind are simulated once: folded equals unfolded to the picosecond, with shared NICs, slow GPUs
+// and rings.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -81,8 +82,13 @@ TEST(Fold, RandomConfigurations) {
 TEST(Fold, SymmetricClusterFoldsToOneClassAStage) {
   const Grid grid{.tp = 2, .dp = 4, .pp = 2};
   const schedule::Schedule s = random_schedule({.grid = grid, .ops = 20}, 5);
-  const MachineShape shape{.world = 16, .gpus_per_node = 4, .gpus_per_nic = 2, .latency = 1, .sms = 10,
-                           .port_weight = 60000, .nic_weight = 50000};
+  const MachineShape shape{.world = 16,
+                           .gpus_per_node = 4,
+                           .gpus_per_nic = 2,
+                           .latency = 1,
+                           .sms = 10,
+                           .port_weight = 60000,
+                           .nic_weight = 50000};
   EXPECT_EQ(expect_fold_is_exact(s, shape, small_cluster()), 2U);
 }
 
@@ -99,7 +105,8 @@ TEST(Fold, SlowGpuUnfolds) {
   hardware::Cluster cluster = small_cluster();
   EXPECT_EQ(expect_fold_is_exact(s, {.world = 16, .gpus_per_node = 4}, cluster), 2U);
   cluster.slow_gpus = {{5, 0.5}};
-  EXPECT_EQ(expect_fold_is_exact(s, {.world = 16, .gpus_per_node = 4}, cluster), 4U);  // 5, its peer 4, both stages
+  EXPECT_EQ(expect_fold_is_exact(s, {.world = 16, .gpus_per_node = 4}, cluster),
+            4U);  // 5, its peer 4, both stages
 }
 
 // A NIC of two ranks whose transfers belong to two groups is shared by them; of one group it is not.
@@ -110,8 +117,9 @@ TEST(Fold, NicSharedByRanksOfOneClassCountsTwice) {
     s.groups.push_back({.name = "across", .stride = 2, .size = 2, .period = 2, .step = 1});
     ProgramBuilder b(s);
     b.block("step");
-    b.message(schedule::OpKind::all_reduce, one_group ? static_cast<std::uint8_t>(schedule::kData) : std::uint8_t{5},
-              1000, schedule::Stream::data);
+    b.message(schedule::OpKind::all_reduce,
+              one_group ? static_cast<std::uint8_t>(schedule::kData) : std::uint8_t{5}, 1000,
+              schedule::Stream::data);
     b.call(0);
     const MachineShape shape{.world = 4, .gpus_per_node = 2, .gpus_per_nic = 2, .nic_weight = kFullLoad};
     EXPECT_EQ(expect_fold_is_exact(s, shape, small_cluster()), 1U);

@@ -24,9 +24,10 @@ struct Item {
   std::uint32_t host = 0;
   const Op* op = nullptr;
   std::vector<std::size_t> after;  // items of this rank that must have ended
-  std::size_t previous = 0, run_first = 0, run_last = 0;  // in the stream, 1 + index of the item before; own run
-  std::size_t gate = 0;            // 1 + the last host_wait before it
-  std::int64_t since_gate = 0;     // ops issued from there to here, this one included
+  std::size_t previous = 0, run_first = 0,
+              run_last = 0;     // in the stream, 1 + index of the item before; own run
+  std::size_t gate = 0;         // 1 + the last host_wait before it
+  std::int64_t since_gate = 0;  // ops issued from there to here, this one included
   std::int64_t work = 0;
   std::vector<std::size_t> partners;
   TransferPlan plan;
@@ -41,8 +42,8 @@ bool bound(OpKind k) {
 
 class Naive {
  public:
-  Naive(const schedule::Schedule& s, const hardware::Cluster& c, const KernelCost& cost, const NetworkModel& network,
-        int steps, bool share)
+  Naive(const schedule::Schedule& s, const hardware::Cluster& c, const KernelCost& cost,
+        const NetworkModel& network, int steps, bool share)
       : s_(s), c_(c), cost_(cost), network_(network), steps_(steps), share_(share) {
     for (std::int64_t r = 0; r < s.world; ++r) list_rank(r);
     match();
@@ -94,8 +95,7 @@ class Naive {
           i.previous = last_of[op.stream];
           i.gate = gate;
           i.since_gate = ++since_gate;
-          if (!schedule::is_communication(op.kind))
-            i.work = cost_.time(p, op, s_.shapes[op.shape]).time.ps();
+          if (!schedule::is_communication(op.kind)) i.work = cost_.time(p, op, s_.shapes[op.shape]).time.ps();
           if (schedule::is_compute(op.kind))
             i.work = static_cast<std::int64_t>(std::ceil(static_cast<double>(i.work) / speed));
           const std::size_t at = items_.size();
@@ -109,7 +109,8 @@ class Naive {
     }
     for (std::size_t at = first; at < items_.size(); ++at) {
       const std::size_t before = items_[at].previous;
-      if (before == 0 || !items_[before - 1].op->grouped || items_[before - 1].step != items_[at].step) continue;
+      if (before == 0 || !items_[before - 1].op->grouped || items_[before - 1].step != items_[at].step)
+        continue;
       items_[at].run_first = items_[before - 1].run_first;
       for (std::size_t i = items_[at].run_first; i <= at; ++i)
         if (items_[i].op->stream == items_[at].op->stream && items_[i].run_first == items_[at].run_first)
@@ -159,8 +160,9 @@ class Naive {
     }
     i.work = i.plan.time.ps();
     std::sort(members.begin(), members.end());
-    complete_[&i - items_.data()] =
-        schedule::is_point_to_point(i.op->kind) ? i.partners.size() == 2 : i.partners.size() == members.size();
+    complete_[&i - items_.data()] = schedule::is_point_to_point(i.op->kind)
+                                        ? i.partners.size() == 2
+                                        : i.partners.size() == members.size();
   }
 
   std::int64_t issue_time(const Item& i) const {
@@ -214,7 +216,8 @@ class Naive {
   }
 
   bool last_step_over() const {
-    return std::all_of(items_.begin(), items_.end(), [&](const Item& i) { return i.ended || i.step >= steps_; });
+    return std::all_of(items_.begin(), items_.end(),
+                       [&](const Item& i) { return i.ended || i.step >= steps_; });
   }
 
   void rescale() {
@@ -223,12 +226,13 @@ class Naive {
     std::vector<std::size_t> transfers;  // the first partner stands for all
     for (std::size_t at = 0; at < items_.size(); ++at) {
       const Item& i = items_[at];
-      if (!i.started || i.ended || !schedule::is_communication(i.op->kind) || i.partners.front() != at) continue;
+      if (!i.started || i.ended || !schedule::is_communication(i.op->kind) || i.partners.front() != at)
+        continue;
       std::map<std::uint32_t, std::uint32_t> weights;
       for (const std::size_t p : i.partners) {
         std::vector<Load> loads;
-        network_.loads(i.plan, items_[p].rank, items_[p].op->kind != OpKind::recv, items_[p].op->kind != OpKind::send,
-                       loads);
+        network_.loads(i.plan, items_[p].rank, items_[p].op->kind != OpKind::recv,
+                       items_[p].op->kind != OpKind::send, loads);
         for (const Load& l : loads) weights[l.resource] += l.weight;
       }
       std::vector<Load> loads;
@@ -277,7 +281,8 @@ class Naive {
 }  // namespace
 
 std::vector<NaiveOp> naive_simulate(const schedule::Schedule& schedule, const hardware::Cluster& cluster,
-                                    const KernelCost& cost, const NetworkModel& network, int steps, bool share) {
+                                    const KernelCost& cost, const NetworkModel& network, int steps,
+                                    bool share) {
   return Naive(schedule, cluster, cost, network, steps, share).run();
 }
 

@@ -1,5 +1,5 @@
-// The engine against a slow simulator that shares nothing with it but the sharing solver, on random small schedules:
-// every op of the last step has the same start and end.
+// The engine against a slow simulator that shares nothing with it but the sharing solver, on random small
+// schedules: every op of the last step has the same start and end.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -28,9 +28,9 @@ void expect_equal_times(const schedule::Schedule& s, const Machine& machine, boo
     if (op.step == kSteps - 2) first_end = std::max(first_end, op.end);
     if (op.step == kSteps - 1) last_end = std::max(last_end, op.end);
   }
-  const SimulationResult r = simulate(
-      s, machine.cluster, cost, network,
-      {.fold = false, .extrapolate = false, .steps = kSteps, .trace = true, .share = share});
+  const SimulationResult r =
+      simulate(s, machine.cluster, cost, network,
+               {.fold = false, .extrapolate = false, .steps = kSteps, .trace = true, .share = share});
   ASSERT_FALSE(r.deadlocked);
   ASSERT_EQ(r.trace.size(), expected.size());  // each op once
   EXPECT_EQ(r.step_time.ps(), last_end - first_end);
@@ -38,7 +38,9 @@ void expect_equal_times(const schedule::Schedule& s, const Machine& machine, boo
     const NaiveOp& op = expected.at({t.rank, t.op});
     const bool is_host_wait = s.program_of(t.rank).ops[t.op_in_program].kind == schedule::OpKind::host_wait;
     ASSERT_EQ(t.end.ps(), op.end) << "rank " << t.rank << " op " << t.op;
-    if (!is_host_wait) { ASSERT_EQ(t.start.ps(), op.start) << "rank " << t.rank << " op " << t.op; }
+    if (!is_host_wait) {
+      ASSERT_EQ(t.start.ps(), op.start) << "rank " << t.rank << " op " << t.op;
+    }
     ASSERT_LE(t.ready, t.start);
   }
 }
@@ -50,9 +52,9 @@ TEST(AgainstNaive, StreamsEventsHostAndRendezvous) {
     SCOPED_TRACE(seed);
     const Grid grid = kGrids[seed % 6];
     const schedule::Schedule s = random_schedule({.grid = grid, .rings = seed % 2 == 0}, seed);
-    expect_equal_times(s, {{.world = grid.world(), .gpus_per_node = 2, .latency = 3},
-                           small_cluster(seed % 3 == 0 ? 0 : 40)},
-                       false);
+    expect_equal_times(
+        s, {{.world = grid.world(), .gpus_per_node = 2, .latency = 3}, small_cluster(seed % 3 == 0 ? 0 : 40)},
+        false);
     if (HasFatalFailure()) return;
   }
 }

@@ -11,10 +11,13 @@ SimulationResult run(const schedule::Schedule& s, const SimulationOptions& optio
   return simulate(s, small_cluster(), ShapeCost(), SmallNetwork({.world = s.world}), options);
 }
 
-std::int64_t share(const ClassResult& c, Share share) { return c.waterfall[static_cast<std::size_t>(share)].ps(); }
+std::int64_t share(const ClassResult& c, Share share) {
+  return c.waterfall[static_cast<std::size_t>(share)].ps();
+}
 
-// With free communication the makespan of 1F1B and of GPipe is (m + p - 1)(f + b), and each stage idles for p - 1 of
-// these slots: a bubble fraction of (p - 1) / (m + p - 1). Fewer microbatches than stages are no exception.
+// With free communication the makespan of 1F1B and of GPipe is (m + p - 1)(f + b), and each stage idles for p
+// - 1 of these slots: a bubble fraction of (p - 1) / (m + p - 1). Fewer microbatches than stages are no
+// exception.
 TEST(Pipeline, MakespanAndBubble) {
   for (const std::int64_t p : {1, 2, 3, 4, 8})
     for (const std::int64_t m : {1, 2, 3, 4, 7, 12, 40}) {

@@ -42,27 +42,52 @@ class Writer {
   }
 
  private:
-  std::int64_t pick(std::int64_t below) { return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(below)); }
+  std::int64_t pick(std::int64_t below) {
+    return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(below));
+  }
   std::int64_t duration() { return pick(4) == 0 ? 0 : 50 * (1 + pick(20)); }
 
   void append_something() {
     const auto at = static_cast<std::size_t>(pick(shape_.grid.pp));
     switch (pick(10)) {
-      case 0: case 1: case 2: kernel(at); break;
-      case 3: events(at, builders_[at].copy(duration())); break;
-      case 4: events(at, builders_[at].host_wait()); break;
-      case 5: collective(at, schedule::kTensor, Stream::tensor); break;
-      case 6: collective(at, schedule::kData, pick(2) == 0 ? Stream::data : Stream::compute); break;
-      case 7: pair(); break;
-      case 8: world(); break;
-      default: shape_.rings ? ring(at) : kernel(at); break;
+      case 0:
+      case 1:
+      case 2:
+        kernel(at);
+        break;
+      case 3:
+        events(at, builders_[at].copy(duration()));
+        break;
+      case 4:
+        events(at, builders_[at].host_wait());
+        break;
+      case 5:
+        collective(at, schedule::kTensor, Stream::tensor);
+        break;
+      case 6:
+        collective(at, schedule::kData, pick(2) == 0 ? Stream::data : Stream::compute);
+        break;
+      case 7:
+        pair();
+        break;
+      case 8:
+        world();
+        break;
+      default:
+        shape_.rings ? ring(at) : kernel(at);
+        break;
     }
   }
 
   // Blocks 1 and 2: every stream waits for the last join, and the next join for every stream.
   void join(ProgramBuilder& b) {
-    const Stream streams[] = {Stream::compute, Stream::tensor, Stream::data, Stream::to_host,
-                              Stream::pipe_send_forward, Stream::pipe_send_backward, Stream::pipe_recv_forward,
+    const Stream streams[] = {Stream::compute,
+                              Stream::tensor,
+                              Stream::data,
+                              Stream::to_host,
+                              Stream::pipe_send_forward,
+                              Stream::pipe_send_backward,
+                              Stream::pipe_recv_forward,
                               Stream::pipe_recv_backward};
     const std::uint32_t token = b.token(9);
     b.block("begin");
@@ -98,8 +123,10 @@ class Writer {
     auto to = from + 1;
     if (back) std::swap(from, to);
     const std::int64_t bytes = duration();
-    events(from, builders_[from].send(back ? -1 : 1, bytes, back ? Stream::pipe_send_backward : Stream::pipe_send_forward, back));
-    events(to, builders_[to].recv(back ? 1 : -1, bytes, back ? Stream::pipe_recv_backward : Stream::pipe_recv_forward, back));
+    events(from, builders_[from].send(back ? -1 : 1, bytes,
+                                      back ? Stream::pipe_send_backward : Stream::pipe_send_forward, back));
+    events(to, builders_[to].recv(back ? 1 : -1, bytes,
+                                  back ? Stream::pipe_recv_backward : Stream::pipe_recv_forward, back));
   }
 
   // Every rank of the tensor group sends to the next one and receives from the one before, at once.
@@ -123,6 +150,8 @@ class Writer {
 
 }  // namespace
 
-schedule::Schedule random_schedule(const RandomShape& shape, std::uint64_t seed) { return Writer(shape, seed).schedule(); }
+schedule::Schedule random_schedule(const RandomShape& shape, std::uint64_t seed) {
+  return Writer(shape, seed).schedule();
+}
 
 }  // namespace orrery::sim::test

@@ -62,11 +62,14 @@ void expect_max_min(const Problem& problem, std::size_t resources) {
   }
 }
 
-TEST(Sharing, AloneIsFull) { EXPECT_EQ(rates_of({{{0, kFullLoad}, {1, 5}}}), std::vector<std::int64_t>{kFullRate}); }
+TEST(Sharing, AloneIsFull) {
+  EXPECT_EQ(rates_of({{{0, kFullLoad}, {1, 5}}}), std::vector<std::int64_t>{kFullRate});
+}
 
 TEST(Sharing, EqualActivitiesShareEvenly) {
   EXPECT_EQ(rates_of({{{0, kFullLoad}}, {{0, kFullLoad}}}), std::vector<std::int64_t>(2, kFullRate / 2));
-  EXPECT_EQ(rates_of({{{0, kFullLoad}}, {{0, kFullLoad}}, {{0, kFullLoad}}}), std::vector<std::int64_t>(3, kFullRate / 3));
+  EXPECT_EQ(rates_of({{{0, kFullLoad}}, {{0, kFullLoad}}, {{0, kFullLoad}}}),
+            std::vector<std::int64_t>(3, kFullRate / 3));
 }
 
 TEST(Sharing, DoubleWeightIsTwoActivities) {
@@ -102,7 +105,8 @@ TEST(Sharing, RandomProblemsInAnyOrder) {
     Problem problem(activities);
     for (auto& loads : problem)
       for (std::uint32_t k = 0; k < resources; ++k)
-        if (random() % 2 == 0) loads.push_back({k, 1 + static_cast<std::uint32_t>(random() % (2 * kFullLoad))});
+        if (random() % 2 == 0)
+          loads.push_back({k, 1 + static_cast<std::uint32_t>(random() % (2 * kFullLoad))});
     expect_max_min(problem, resources);
     std::vector<std::int64_t> rates = rates_of(problem);
     std::reverse(problem.begin(), problem.end());

@@ -17,10 +17,15 @@ Schedule empty_schedule(const Grid& grid) {
     return schedule::Group{.name = name, .stride = stride, .size = size, .period = size, .step = 1};
   };
   s.world = grid.world();
-  s.groups = {group("world", 1, grid.world()), group("tensor", 1, grid.tp), group("data", grid.tp, grid.dp),
+  s.groups = {group("world", 1, grid.world()),
+              group("tensor", 1, grid.tp),
+              group("data", grid.tp, grid.dp),
               group("pipe", grid.tp * grid.dp, grid.pp),
-              {.name = "embedding", .stride = grid.tp * grid.dp, .size = std::min<std::int64_t>(grid.pp, 2),
-               .period = grid.pp, .step = std::max<std::int64_t>(grid.pp - 1, 1)}};
+              {.name = "embedding",
+               .stride = grid.tp * grid.dp,
+               .size = std::min<std::int64_t>(grid.pp, 2),
+               .period = grid.pp,
+               .step = std::max<std::int64_t>(grid.pp - 1, 1)}};
   s.program_group = s.groups[schedule::kPipe];
   return s;
 }
@@ -136,7 +141,8 @@ TransferPlan SmallNetwork::collective(OpKind, Bytes bytes, std::span<const std::
   for (const std::int64_t m : members)
     plan.crosses_nodes |= m / s_.gpus_per_node != members.front() / s_.gpus_per_node;
   const std::int64_t factor = plan.crosses_nodes ? 3 : 1;
-  plan.time = Duration::from_ps(members.size() < 2 ? 0 : s_.latency + bytes.count() * s_.ps_per_byte * factor);
+  plan.time =
+      Duration::from_ps(members.size() < 2 ? 0 : s_.latency + bytes.count() * s_.ps_per_byte * factor);
   plan.latency = Duration::from_ps(s_.latency);
   plan.sms = s_.sms;
   plan.port_weight = s_.port_weight;
@@ -181,12 +187,14 @@ void pipeline_blocks(ProgramBuilder& b, std::int64_t stage, std::int64_t stages,
     const bool has_output = backward ? stage > 0 : stage + 1 < stages;
     const int previous = backward ? 1 : -1;
     if (has_input)
-      b.recv(previous, bytes, backward ? Stream::pipe_recv_backward : Stream::pipe_recv_forward, backward ? 1 : 0)
+      b.recv(previous, bytes, backward ? Stream::pipe_recv_backward : Stream::pipe_recv_forward,
+             backward ? 1 : 0)
           .record(in);
     b.kernel(backward ? backward_ps : forward_ps).record(out);
     if (has_input) b.wait(in);
     if (has_output)
-      b.send(-previous, bytes, backward ? Stream::pipe_send_backward : Stream::pipe_send_forward, backward ? 1 : 0)
+      b.send(-previous, bytes, backward ? Stream::pipe_send_backward : Stream::pipe_send_forward,
+             backward ? 1 : 0)
           .wait(out);
   }
 }
@@ -213,8 +221,8 @@ Schedule one_f_one_b(std::int64_t stages, std::int64_t microbatches, std::int64_
   return s;
 }
 
-Schedule gpipe(std::int64_t stages, std::int64_t microbatches, std::int64_t forward_ps, std::int64_t backward_ps,
-               std::int64_t bytes) {
+Schedule gpipe(std::int64_t stages, std::int64_t microbatches, std::int64_t forward_ps,
+               std::int64_t backward_ps, std::int64_t bytes) {
   Schedule s = empty_schedule({.pp = stages});
   s.microbatches = microbatches;
   for (std::int64_t stage = 0; stage < stages; ++stage) {

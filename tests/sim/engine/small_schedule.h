@@ -1,5 +1,5 @@
-// Hand-made schedules and machines for the engine's tests: a kernel takes as many picoseconds as its shape's m says, a
-// message takes the network's latency plus its bytes times a price.
+// Hand-made schedules and machines for the engine's tests: a kernel takes as many picoseconds as its shape's
+// m says, a message takes the network's latency plus its bytes times a price.
 #pragma once
 
 #include <string>
@@ -32,7 +32,8 @@ class ProgramBuilder {
   ProgramBuilder& kernel(std::int64_t ps, schedule::OpKind kind = schedule::OpKind::gemm);
   ProgramBuilder& copy(std::int64_t ps);
   ProgramBuilder& host_wait();
-  ProgramBuilder& message(schedule::OpKind kind, std::uint8_t group, std::int64_t bytes, schedule::Stream stream);
+  ProgramBuilder& message(schedule::OpKind kind, std::uint8_t group, std::int64_t bytes,
+                          schedule::Stream stream);
   ProgramBuilder& send(int peer, std::int64_t bytes, schedule::Stream stream, int site = 0);
   ProgramBuilder& recv(int peer, std::int64_t bytes, schedule::Stream stream, int site = 0);
   ProgramBuilder& on(schedule::Stream stream);
@@ -54,7 +55,8 @@ class ProgramBuilder {
 
 class ShapeCost : public KernelCost {
  public:
-  KernelTime time(const schedule::Program&, const schedule::Op&, const schedule::KernelShape& shape) const override {
+  KernelTime time(const schedule::Program&, const schedule::Op&,
+                  const schedule::KernelShape& shape) const override {
     return {.time = Duration::from_ps(shape.m), .origin = Origin::exact};
   }
 };
@@ -70,7 +72,8 @@ struct MachineShape {
 class SmallNetwork : public NetworkModel {
  public:
   explicit SmallNetwork(const MachineShape& shape) : s_(shape) {}
-  TransferPlan collective(schedule::OpKind kind, Bytes bytes, std::span<const std::int64_t> members) const override;
+  TransferPlan collective(schedule::OpKind kind, Bytes bytes,
+                          std::span<const std::int64_t> members) const override;
   TransferPlan point_to_point(std::int64_t from, std::int64_t to, Bytes bytes) const override;
   std::uint32_t resource_count() const override { return static_cast<std::uint32_t>(4 * s_.world); }
   std::string resource_name(std::uint32_t resource) const override { return std::to_string(resource); }
@@ -83,7 +86,8 @@ class SmallNetwork : public NetworkModel {
 
 hardware::Cluster small_cluster(std::int64_t issue_cost_ps = 0, int sms = 100);
 
-// 1F1B with free communication: each stage's forward and backward take the given times; the main loop is a repeat.
+// 1F1B with free communication: each stage's forward and backward take the given times; the main loop is a
+// repeat.
 schedule::Schedule one_f_one_b(std::int64_t stages, std::int64_t microbatches, std::int64_t forward_ps,
                                std::int64_t backward_ps, std::int64_t bytes = 0);
 // All forwards, then all backwards, each one repeat.

@@ -1,5 +1,5 @@
-// Extrapolated equals full to the picosecond, wherever the loop is judged to be periodic, and nothing is extrapolated
-// where something still catches up.
+// Extrapolated equals full to the picosecond, wherever the loop is judged to be periodic, and nothing is
+// extrapolated where something still catches up.
 #include <gtest/gtest.h>
 
 #include "sim/engine/simulation.h"
@@ -56,20 +56,29 @@ TEST(SteadyState, RandomLoops) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
     const Grid grid = seed % 2 == 0 ? Grid{2, 1, 2} : Grid{1, 2, 3};
-    const schedule::Schedule s = random_schedule(
-        {.grid = grid, .ops = 8, .iterations = 150, .slots = 1 + static_cast<std::uint32_t>(seed % 3),
-         .joined_steps = seed % 4 == 1,
-         .joined_iterations = seed % 4 > 1}, seed);
-    const MachineShape shape{.world = grid.world(), .gpus_per_node = 2, .latency = 3, .sms = 7, .port_weight = 50000,
+    const schedule::Schedule s = random_schedule({.grid = grid,
+                                                  .ops = 8,
+                                                  .iterations = 150,
+                                                  .slots = 1 + static_cast<std::uint32_t>(seed % 3),
+                                                  .joined_steps = seed % 4 == 1,
+                                                  .joined_iterations = seed % 4 > 1},
+                                                 seed);
+    const MachineShape shape{.world = grid.world(),
+                             .gpus_per_node = 2,
+                             .latency = 3,
+                             .sms = 7,
+                             .port_weight = 50000,
                              .nic_weight = 50000};
-    extrapolated += expect_extrapolation_is_exact(s, shape, small_cluster(seed % 3 == 0 ? 35 : 0)) < 150 ? 1 : 0;
+    extrapolated +=
+        expect_extrapolation_is_exact(s, shape, small_cluster(seed % 3 == 0 ? 35 : 0)) < 150 ? 1 : 0;
     if (HasFailure()) return;
   }
   EXPECT_GT(extrapolated, 40);
 }
 
-// The data stream needs more time per iteration than the compute stream, but begins far behind it in the count: for
-// hundreds of iterations the step grows by the compute time only. A straight line through few of them would be wrong.
+// The data stream needs more time per iteration than the compute stream, but begins far behind it in the
+// count: for hundreds of iterations the step grows by the compute time only. A straight line through few of
+// them would be wrong.
 TEST(SteadyState, SlowStreamThatWillRuleIsSeen) {
   schedule::Schedule s = empty_schedule({});
   s.microbatches = 1000;
@@ -105,19 +114,21 @@ TEST(SteadyState, HostThatLosesItsLeadIsSeen) {
   EXPECT_LT(expect_extrapolation_is_exact(s, {}, small_cluster(900)), 100);
 }
 
-// Three stages whose kernels are slowed by messages: the stages slide against each other and never repeat. Long loops
-// are then answered by the mean of many iterations, and say so.
+// Three stages whose kernels are slowed by messages: the stages slide against each other and never repeat.
+// Long loops are then answered by the mean of many iterations, and say so.
 TEST(SteadyState, LoopsThatNeverRepeatAreAveraged) {
   const MachineShape shape{.world = 3, .latency = 11, .sms = 10, .port_weight = 40000};
-  const std::int64_t m = 200'000;
+  const std::int64_t m = 3000;
   const schedule::Schedule s = one_f_one_b(3, m, 1000, 2000);
-  const SimulationResult r = simulate(s, small_cluster(), ShapeCost(), SmallNetwork(shape), {});
+  const SimulationResult r =
+      simulate(s, small_cluster(), ShapeCost(), SmallNetwork(shape), {.affordable_events = 40'000});
   EXPECT_FALSE(r.exact);
   EXPECT_LT(r.microbatches_simulated, m / 2);
   const SimulationResult full =
       simulate(s, small_cluster(), ShapeCost(), SmallNetwork(shape), {.extrapolate = false});
   EXPECT_TRUE(full.exact);
-  EXPECT_NEAR(r.step_time / full.step_time, 1.0, 1e-6);
+  EXPECT_EQ(simulate(s, small_cluster(), ShapeCost(), SmallNetwork(shape), {}).step_time, full.step_time);
+  EXPECT_NEAR(r.step_time / full.step_time, 1.0, 1e-5);
   for (const ClassResult& c : r.classes) {
     Duration sum;
     for (const Duration share : c.waterfall) sum += share;
