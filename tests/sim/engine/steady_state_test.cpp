@@ -128,7 +128,7 @@ TEST(SteadyState, LoopsThatNeverRepeatAreAveraged) {
       simulate(s, small_cluster(), ShapeCost(), SmallNetwork(shape), {.extrapolate = false});
   EXPECT_TRUE(full.exact);
   EXPECT_EQ(simulate(s, small_cluster(), ShapeCost(), SmallNetwork(shape), {}).step_time, full.step_time);
-  EXPECT_NEAR(r.step_time / full.step_time, 1.0, 1e-5);
+  EXPECT_NEAR(r.step_time / full.step_time, 1.0, 1e-4);
   for (const ClassResult& c : r.classes) {
     Duration sum;
     for (const Duration share : c.waterfall) sum += share;
