@@ -119,7 +119,7 @@ int check(const CheckOptions& o, Output& out) {
 
 Action declare_check(CLI::App& app) {
   const auto o = std::make_shared<CheckOptions>();
-  app.add_option("FILE", o->scenarios.files, "Scenario files, or schedule texts (*.schedule)")->required();
+  app.add_option("FILE", o->scenarios.files, "Scenario files, or schedule texts (*.schedule)")->type_name("")->required();
   app.add_option("--set", o->scenarios.sets, "Set a field of the scenarios (repeatable)")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);

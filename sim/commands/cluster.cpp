@@ -109,7 +109,7 @@ std::vector<std::string> words(const scenarios::Words<Enum>& table) {
 
 Action declare_cluster(CLI::App& app) {
   const auto o = std::make_shared<ClusterOptions>();
-  app.add_option("FILE", o->file, "A cluster file")->required();
+  app.add_option("FILE", o->file, "A cluster file")->type_name("")->required();
   app.add_option("--from", o->from, "The path and bandwidth from this GPU ...")->type_name("GPU")->check(CLI::NonNegativeNumber);
   app.add_option("--to", o->to, "... to this one")->type_name("GPU")->check(CLI::NonNegativeNumber);
   app.add_option("--collective", o->collective, "Time, algbw and busbw of all_reduce, reduce_scatter, all_gather, all_to_all, broadcast")

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -47,6 +48,18 @@ std::vector<LinkKind> kinds_of(const ClusterReport& report, bool all) {
 
 std::string gbytes(Bandwidth bandwidth) { return fmt::format("{:.1f}", bandwidth.value() / 1e9); }
 
+// nccl-tests' sizes are powers of two.
+std::string size_text(Bytes size) {
+  constexpr std::array<const char*, 4> kUnits = {"B", "KiB", "MiB", "GiB"};
+  std::int64_t count = size.count();
+  std::size_t unit = 0;
+  while (unit + 1 < kUnits.size() && count % 1024 == 0) {
+    count /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? human_bytes(size) : fmt::format("{} {}", count, kUnits[unit]);
+}
+
 std::string header_text(const ClusterReport& r) {
   return fmt::format("{}\n  {} node{} of {} x {}: {} GPUs\n  fabric: {}\n", r.name, r.nodes, r.nodes == 1 ? "" : "s", r.gpus_per_node,
                      r.gpu, r.gpus, r.fabric);
@@ -81,7 +94,7 @@ std::string path_text(const ReportPath& path) {
 std::string collective_text(const CollectiveTable& c) {
   Table table = {{"size", "time", "algbw GB/s", "busbw GB/s", "algorithm", "protocol"}};
   for (const CollectiveRow& row : c.rows)
-    table.push_back({human_bytes(row.size), human_duration(row.plan.time), fmt::format("{:.2f}", row.plan.algorithm_bandwidth / 1e9),
+    table.push_back({size_text(row.size), human_duration(row.plan.time), fmt::format("{:.2f}", row.plan.algorithm_bandwidth / 1e9),
                      fmt::format("{:.2f}", row.plan.bus_bandwidth / 1e9), scenarios::word(row.plan.algorithm),
                      scenarios::word(row.plan.protocol)});
   std::string text = fmt::format("\n{} over {} GPUs\n", schedule::name(c.kind), c.gpus) + table_text(table);

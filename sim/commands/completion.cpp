@@ -119,7 +119,7 @@ std::string fish_script(const CLI::App& root) {
 
 Action declare_completion(CLI::App& app) {
   const auto shell = std::make_shared<std::string>();
-  app.add_option("SHELL", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  app.add_option("SHELL", *shell, "bash, zsh or fish")->type_name("")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
   const CLI::App* root = app.get_parent();
   return [shell, root](Output& out) {
     out.write(*shell == "bash" ? bash_script(*root) : *shell == "zsh" ? zsh_script(*root) : fish_script(*root));

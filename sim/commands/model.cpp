@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/quantities.h"
 #include "models/model_report.h"
@@ -83,7 +84,26 @@ std::vector<std::vector<std::string>> memory_rows(const ModelReport& r) {
   return rows;
 }
 
-std::string text_of(const ModelReport& r, const ModelOptions& o, const LayerActivations& activations) {
+struct Activations {
+  std::optional<LayerActivations> known;
+  std::string why_not;  // a model of which there is no legal plan, say for its odd dimensions
+};
+
+Activations activations_of(const Architecture& a, const ActivationQuestion& question) {
+  try {
+    return {layer_activations(a, question), ""};
+  } catch (const InputError& error) {
+    return {std::nullopt, error.what()};
+  }
+}
+
+std::string activation_text(const Activations& activations) {
+  if (!activations.known) return "  not known, because it cannot be trained as it is:\n" + activations.why_not;
+  return table_text({{"fused attention", human_bytes(activations.known->kept)},
+                     {"separate attention kernels", human_bytes(activations.known->kept_separate)}});
+}
+
+std::string text_of(const ModelReport& r, const ModelOptions& o, const Activations& activations) {
   const Architecture& a = r.architecture;
   std::string text = fmt::format("{}\n  {} layers of {}, {}\n", a.name, a.layers, a.hidden, attention_words(a));
   text += fmt::format("  MLP of {}{}, vocabulary {}{}\n\nParameters\n", a.ffn_hidden, models::gated(a.activation) ? ", gated" : "",
@@ -95,8 +115,7 @@ std::string text_of(const ModelReport& r, const ModelOptions& o, const LayerActi
   text += table_text(memory_rows(r));
   text += fmt::format("\nActivations that one layer keeps for its backward, micro-batch {} x {} tokens, no recomputation\n",
                       o.micro_batch, r.sequence_length);
-  text += table_text({{"fused attention", human_bytes(activations.kept)},
-                      {"separate attention kernels", human_bytes(activations.kept_separate)}});
+  text += activation_text(activations);
   return text;
 }
 
@@ -106,7 +125,7 @@ Out flops_json(const models::TokenFlops& f) {
           {"mlp", f.mlp},                  {"output", f.head}};
 }
 
-Out json_of(const ModelReport& r, const ModelOptions& o, const LayerActivations& activations) {
+Out json_of(const ModelReport& r, const ModelOptions& o, const Activations& activations) {
   const models::ParametersByKind& k = r.by_kind;
   Out out = {{"schema_version", 1}, {"name", r.architecture.name}, {"parameters", r.parameters}, {"active_parameters", r.active_parameters}};
   out["parameters_by_kind"] = {{"token_embedding", k.token_embedding}, {"position_embedding", k.position_embedding},
@@ -122,8 +141,10 @@ Out json_of(const ModelReport& r, const ModelOptions& o, const LayerActivations&
   out["sequence_length"] = r.sequence_length;
   out["micro_batch"] = o.micro_batch;
   out["flops_per_token"] = flops_json(r.flops_per_token);
-  out["activation_bytes_per_layer"] = {{"fused_attention", activations.kept.count()},
-                                       {"separate_attention", activations.kept_separate.count()}};
+  out["activation_bytes_per_layer"] = nullptr;
+  if (activations.known)
+    out["activation_bytes_per_layer"] = {{"fused_attention", activations.known->kept.count()},
+                                         {"separate_attention", activations.known->kept_separate.count()}};
   return out;
 }
 
@@ -140,7 +161,7 @@ std::int64_t sequence_of(const ModelOptions& o, const Architecture& a) {
 int model(const ModelOptions& o, Output& out) {
   const Architecture a = read_model(o.file);
   const ModelReport report = models::report_model(a, sequence_of(o, a));
-  const LayerActivations activations = layer_activations(a, {report.sequence_length, o.micro_batch});
+  const Activations activations = activations_of(a, {report.sequence_length, o.micro_batch});
   if (o.json) out.write(json_of(report, o, activations).dump(2, ' ', false, Out::error_handler_t::replace) + "\n");
   else out.write(text_of(report, o, activations));
   return kFine;
@@ -150,7 +171,7 @@ int model(const ModelOptions& o, Output& out) {
 
 Action declare_model(CLI::App& app) {
   const auto o = std::make_shared<ModelOptions>();
-  app.add_option("FILE", o->file, "A model file, or a Hugging Face config.json")->required();
+  app.add_option("FILE", o->file, "A model file, or a Hugging Face config.json")->type_name("")->required();
   app.add_option("--sequence", o->sequence, "Tokens of a sequence; by default 2048, or the model's positions if fewer")
       ->type_name("TOKENS")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));

@@ -8,7 +8,7 @@
 namespace orrery::sim {
 
 void declare_scenarios(CLI::App& app, ScenarioOptions& options) {
-  app.add_option("FILE", options.files, "Scenario files")->required();
+  app.add_option("FILE", options.files, "Scenario files")->type_name("")->required();
   app.add_option("--set", options.sets, "Set a field: path=value, the value as JSON or a bare word (repeatable)")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);

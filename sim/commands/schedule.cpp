@@ -53,7 +53,7 @@ int run(const ScheduleOptions& o, Output& out) {
 
 Action declare_schedule(CLI::App& app) {
   const auto o = std::make_shared<ScheduleOptions>();
-  app.add_option("FILE", o->file, "A scenario file");
+  app.add_option("FILE", o->file, "A scenario file")->type_name("");
   app.add_option("--set", o->sets, "Set a field of the scenario (repeatable)")->type_name("PATH=VALUE")->allow_extra_args(false);
   CLI::Option* rank = app.add_option("--rank", o->rank, "Only this rank's ops, repeats unrolled")->type_name("RANK");
   rank->check(CLI::NonNegativeNumber);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "sim/report/text_layout.h"
 
@@ -95,6 +96,26 @@ std::string what_is_set(const SweepPlan& plan, const Cells& cells, const SweepRo
   return text;
 }
 
+// One reason often refuses many combinations: each is said once.
+std::string refusals(const SweepPlan& plan, const Cells& cells, const SweepRows& rows) {
+  constexpr std::size_t kListed = 5;
+  std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+  for (const auto& [index, row] : rows) {
+    const std::string& reason = cells.of(row, "reason");
+    if (reason.empty()) continue;
+    auto at = std::find_if(reasons.begin(), reasons.end(), [&](const auto& entry) { return entry.first == reason; });
+    if (at == reasons.end()) at = reasons.insert(at, {reason, {}});
+    at->second.push_back(what_is_set(plan, cells, row));
+  }
+  std::string text;
+  for (const auto& [reason, combinations] : reasons) {
+    text += wrapped(reason, "  ");
+    for (std::size_t i = 0; i < std::min(kListed, combinations.size()); ++i) text += wrapped(combinations[i], "    in ");
+    if (combinations.size() > kListed) text += fmt::format("    and in {} more\n", combinations.size() - kListed);
+  }
+  return text;
+}
+
 Out json_cell(const std::string& cell) {
   if (cell.empty()) return nullptr;
   std::int64_t integer = 0;
@@ -127,16 +148,12 @@ std::string sweep_text(const SweepPlan& plan, const SweepRows& rows) {
   const Cells cells(plan);
   const std::vector<Shown> shown = shown_columns(cells, rows);
   std::vector<std::vector<std::string>> table(1);
-  std::string refused;
   if (plan.files.size() > 1) table[0].push_back("file");
   for (const Axis& axis : plan.axes) table[0].push_back(axis.path.substr(axis.path.rfind('.') + 1));
   table[0].push_back("verdict");
   for (const Shown& each : shown) table[0].push_back(each.title);
   for (const auto& [index, row] : rows) {
-    if (const std::string& reason = cells.of(row, "reason"); !reason.empty()) {
-      refused += wrapped(reason, fmt::format("  {}: ", what_is_set(plan, cells, row)));
-      continue;
-    }
+    if (!cells.of(row, "reason").empty()) continue;
     std::vector<std::string> line;
     if (plan.files.size() > 1) line.push_back(cells.of(row, "file"));
     for (const Axis& axis : plan.axes) line.push_back(cells.of(row, axis.path));
@@ -146,6 +163,7 @@ std::string sweep_text(const SweepPlan& plan, const SweepRows& rows) {
   }
   std::string text = summary(cells, rows);
   if (table.size() > 1) text += "\n" + table_text(table);
+  const std::string refused = refusals(plan, cells, rows);
   if (!refused.empty()) text += "\nIllegal\n" + refused;
   return text;
 }
