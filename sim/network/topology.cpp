@@ -28,6 +28,14 @@ std::int64_t class_cost(LinkClass link_class) {
   return 0;
 }
 
+// In two steps: boost::add_vertex with a property looks it up by name first, which GCC 12 takes for a use of something
+// uninitialised.
+VertexIndex add(Graph& graph, const Vertex& vertex) {
+  const VertexIndex at = boost::add_vertex(graph);
+  graph[at] = vertex;
+  return at;
+}
+
 void connect(Graph& graph, VertexIndex a, VertexIndex b, Arc arc) {
   for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
     arc.index = static_cast<std::uint32_t>(boost::num_edges(graph));
@@ -42,7 +50,7 @@ void add_nvlinks(const hardware::Cluster& cluster, Topology& topology) {
   switch (cluster.node.intra) {
     case IntraKind::nvswitch: {
       if (cluster.node.gpus == 1) return;
-      const VertexIndex hub = boost::add_vertex(Vertex{"nvswitch", VertexKind::nvswitch, 0}, graph);
+      const VertexIndex hub = add(graph, {"nvswitch", VertexKind::nvswitch, 0});
       for (const VertexIndex g : topology.gpus) connect(graph, g, hub, {LinkClass::nvlink, one * gpu.nvlinks});
       return;
     }
@@ -67,18 +75,18 @@ void add_pcie(const hardware::Cluster& cluster, Topology& topology) {
   const Arc slot{LinkClass::pcie, cluster.gpu.pcie_usable.value()};
   std::vector<VertexIndex> hosts, switches;
   for (int s = 0; s < node.sockets; ++s)
-    hosts.push_back(boost::add_vertex(Vertex{fmt::format("host{}", s), VertexKind::host_bridge, 0}, graph));
+    hosts.push_back(add(graph, {fmt::format("host{}", s), VertexKind::host_bridge, 0}));
   for (std::size_t s = 1; s < hosts.size(); ++s)
     connect(graph, hosts[s - 1], hosts[s], {LinkClass::socket, node.socket_link.value()});
   for (int p = 0; p < node.pcie_switches; ++p) {
-    switches.push_back(boost::add_vertex(Vertex{fmt::format("pcie{}", p), VertexKind::pcie_switch, 0}, graph));
+    switches.push_back(add(graph, {fmt::format("pcie{}", p), VertexKind::pcie_switch, 0}));
     connect(graph, switches.back(), hosts[static_cast<std::size_t>(p * node.sockets / node.pcie_switches)], slot);
   }
   for (std::size_t g = 0; g < topology.gpus.size(); ++g)
     connect(graph, topology.gpus[g], switches[g * switches.size() / topology.gpus.size()], slot);
   for (std::size_t n = 0; n < node.nics.size(); ++n) {
     const hardware::Nic& nic = node.nics[n];
-    topology.nics.push_back(boost::add_vertex(Vertex{fmt::format("nic{}", n), VertexKind::nic, 0}, graph));
+    topology.nics.push_back(add(graph, {fmt::format("nic{}", n), VertexKind::nic, 0}));
     // A NIC sits in a slot that fits it: at least the GPU's, or its own line rate.
     const double width = std::max(slot.usable, nic.line.value());
     connect(graph, topology.nics.back(), switches[static_cast<std::size_t>(nic.pcie_switch)],
@@ -89,7 +97,7 @@ void add_pcie(const hardware::Cluster& cluster, Topology& topology) {
 Topology from_template(const hardware::Cluster& cluster) {
   Topology topology;
   for (int g = 0; g < cluster.node.gpus; ++g)
-    topology.gpus.push_back(boost::add_vertex(Vertex{fmt::format("gpu{}", g), VertexKind::gpu, 0}, topology.graph));
+    topology.gpus.push_back(add(topology.graph, {fmt::format("gpu{}", g), VertexKind::gpu, 0}));
   add_nvlinks(cluster, topology);
   add_pcie(cluster, topology);
   return topology;
@@ -107,7 +115,7 @@ Topology from_graph(const hardware::ExplicitGraph& source, int nodes) {
   Topology topology;
   std::vector<std::vector<VertexIndex>> gpus_of_node(static_cast<std::size_t>(nodes)), nics_of_node(gpus_of_node);
   for (const hardware::GraphVertex& vertex : source.vertices) {
-    const VertexIndex at = boost::add_vertex(Vertex{vertex.name, vertex.kind, vertex.node}, topology.graph);
+    const VertexIndex at = add(topology.graph, {vertex.name, vertex.kind, vertex.node});
     if (vertex.node < 0) continue;
     const auto node = static_cast<std::size_t>(vertex.node);
     if (vertex.kind == VertexKind::gpu) gpus_of_node[node].push_back(at);
