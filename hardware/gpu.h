@@ -1,4 +1,5 @@
-// A GPU type, as data (hardware/gpus/*.json): data-sheet numbers with their sources. Peaks are DENSE (CASES T1).
+// A GPU type, as data (hardware/gpus/*.json): data-sheet numbers with their sources. Peaks are DENSE: never the sparse
+// number that marketing prints beside them.
 #pragma once
 
 #include <array>
