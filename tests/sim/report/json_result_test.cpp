@@ -43,7 +43,7 @@ TEST(JsonResult, SameScenarioSameBytes) {
 TEST(JsonResult, ANameThatIsNoUtf8IsStillJson) {
   Result r = known_result();
   r.scenario = "bad \xff name \"quoted\"\n";
-  EXPECT_NO_THROW(nlohmann::json::parse(json_result(known_scenario(), r)));
+  EXPECT_TRUE(nlohmann::json::accept(json_result(known_scenario(), r)));
 }
 
 TEST(JsonResults, HoldsEveryScenario) {
