@@ -10,8 +10,10 @@ namespace {
 
 using schedule::Schedule;
 
+// Everything that NetworkModel::loads may depend on.
 bool same_load(const TransferPlan& a, const TransferPlan& b) {
-  return a.port_weight == b.port_weight && a.nic_weight == b.nic_weight &&
+  return a.port_weight == b.port_weight && a.pcie_weight == b.pcie_weight &&
+         a.port_is_pcie == b.port_is_pcie && a.nic_weight == b.nic_weight &&
          a.crosses_nodes == b.crosses_nodes && a.algorithm == b.algorithm && a.protocol == b.protocol;
 }
 
@@ -64,16 +66,21 @@ class Planner {
     if (!fresh) return at->second;
     std::vector<std::uint32_t> row;
     for (const std::uint32_t m : table_.messages[channel]) {
-      const Message& message = messages_.messages[m];
-      row.push_back(plan_index(table_, message.kind == schedule::OpKind::send
-                                           ? network_.point_to_point(members_[0], members_[1], message.bytes)
-                                           : network_.collective(message.kind, message.bytes, members_)));
+      row.push_back(plan_index(table_, plan_of(messages_.messages[m])));
     }
     auto& rows = table_.rows[channel];
     const auto known = std::find(rows.begin(), rows.end(), row);
     at->second = static_cast<std::uint32_t>(known - rows.begin());
     if (known == rows.end()) rows.push_back(std::move(row));
     return at->second;
+  }
+
+  // Of a message between `members_`. What a rank sends itself takes no time.
+  TransferPlan plan_of(const Message& message) const {
+    if (message.kind != schedule::OpKind::send)
+      return network_.collective(message.kind, message.bytes, members_);
+    if (members_[0] == members_[1]) return {};
+    return network_.point_to_point(members_[0], members_[1], message.bytes);
   }
 
   const Schedule& schedule_;

@@ -46,7 +46,8 @@ class Collector {
     for (const auto& row : plans_.rows[channel]) {
       std::vector<std::uint32_t> shapes;
       for (const std::uint32_t plan : row) {
-        const bool loads = plans_.plans[plan].port_weight > 0 || plans_.plans[plan].nic_weight > 0;
+        const TransferPlan& p = plans_.plans[plan];
+        const bool loads = p.port_weight > 0 || p.pcie_weight > 0 || p.nic_weight > 0;
         if (loads && std::find(shapes.begin(), shapes.end(), plans_.load_shape[plan]) == shapes.end())
           shapes.push_back(plans_.load_shape[plan]);
       }
