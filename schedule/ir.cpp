@@ -32,9 +32,11 @@ const View* Program::find(const Op& op, Role role) const {
 const Block& Program::block_of(const Op& op) const {
   CHECK(&op >= ops.data() && &op < ops.data() + ops.size());
   const auto at = static_cast<std::uint32_t>(&op - ops.data());
-  // Blocks hold consecutive ranges of ops in order, so the last one that starts at or before the op is its block.
-  const auto next = std::upper_bound(blocks.begin(), blocks.end(), at,
-                                     [](std::uint32_t index, const Block& block) { return index < block.first_op; });
+  // Blocks hold consecutive ranges of ops in order, so the last one that starts at or before the op is its
+  // block.
+  const auto next =
+      std::upper_bound(blocks.begin(), blocks.end(), at,
+                       [](std::uint32_t index, const Block& block) { return index < block.first_op; });
   CHECK(next != blocks.begin(), at);
   return *std::prev(next);
 }

@@ -1,7 +1,8 @@
-// Arithmetic of each kind. Attention: one s x s product of all heads is 2 s^2 d heads b FLOPs; forward has two of
-// them (scores, context), backward four (dP, dV, dQ, dK). A fused causal kernel skips the upper half of the square and
-// its backward recomputes the scores: 5 products, 2.5 x forward (Dao 2023, "FlashAttention-2", section 4.1).
-// Bytes count each view once; look-ups touch only the rows they look up. Cost: a few additions an op.
+// Arithmetic of each kind. Attention: one s x s product of all heads is 2 s^2 d heads b FLOPs; forward has
+// two of them (scores, context), backward four (dP, dV, dQ, dK). A fused causal kernel skips the upper half
+// of the square and its backward recomputes the scores: 5 products, 2.5 x forward (Dao 2023,
+// "FlashAttention-2", section 4.1). Bytes count each view once; look-ups touch only the rows they look up.
+// Cost: a few additions an op.
 #include "schedule/kernel_work.h"
 
 #include <algorithm>
@@ -78,7 +79,8 @@ namespace {
 
 bool carries_message(OpKind kind, const View& view) {
   if (view.role == Role::release) return false;
-  if (kind == OpKind::all_reduce || kind == OpKind::broadcast || kind == OpKind::all_gather || kind == OpKind::recv)
+  if (kind == OpKind::all_reduce || kind == OpKind::broadcast || kind == OpKind::all_gather ||
+      kind == OpKind::recv)
     return view.role == Role::y;
   if (kind == OpKind::input) return view.access != Access::read;
   return view.role == Role::x;  // reduce_scatter, all_to_all, send, copies

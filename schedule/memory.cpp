@@ -1,7 +1,8 @@
-// All calls of a block allocate and free the same bytes in the same order, because the instances of a buffer are
-// equal. So a block is summed up once (net change, highest point of each phase), a repeat's iteration is the sum of
-// its calls, and iteration i starts at `start + i * net`: the highest point of a loop is in its first or its last
-// iteration, and no loop is unrolled. Cost: O(ops + calls). Rests on a schedule that verify() found sound.
+// All calls of a block allocate and free the same bytes in the same order, because the instances of a buffer
+// are equal. So a block is summed up once (net change, highest point of each phase), a repeat's iteration is
+// the sum of its calls, and iteration i starts at `start + i * net`: the highest point of a loop is in its
+// first or its last iteration, and no loop is unrolled. Cost: O(ops + calls). Rests on a schedule that
+// verify() found sound.
 #include "schedule/memory.h"
 
 #include <algorithm>
@@ -139,7 +140,8 @@ class PeakWalk {
     std::vector<std::int64_t> times(program_.blocks.size(), 0);  // whole calls of each block before the peak
     for (std::uint32_t c = 0; c < program_.calls.size(); ++c) {
       const Repeat* repeat = repeat_of(c);
-      const bool before = repeat != nullptr ? repeat->first_call + repeat->call_count <= at.call : c < at.call;
+      const bool before =
+          repeat != nullptr ? repeat->first_call + repeat->call_count <= at.call : c < at.call;
       std::int64_t runs = 0;
       if (before)
         runs = repeat != nullptr ? repeat->count : 1;

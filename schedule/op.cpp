@@ -1,5 +1,5 @@
-// Names, sizes and classification of operations. Each name table has one entry per enumerator, in order; the text
-// form prints and reads these words, so they are part of the file format (docs/schedule.md).
+// Names, sizes and classification of operations. Each name table has one entry per enumerator, in order; the
+// text form prints and reads these words, so they are part of the file format (docs/schedule.md).
 #include "schedule/op.h"
 
 #include <array>
@@ -73,19 +73,29 @@ constexpr std::array<std::string_view, kOpKinds> kKindNames = {
 static_assert(!kKindNames.back().empty(), "one name per kind");
 
 constexpr std::array<std::string_view, kRoles> kRoleNames = {
-    "x", "y",  "w",   "bias", "dy", "dx", "dw", "dbias", "residual", "mask",   "tokens",  "labels",  "stats", "loss",
-    "q", "k", "v",   "o",    "lse", "dout", "dq", "dk",   "dv",       "norm",   "master",  "moment1", "moment2",
-    "release",
+    "x",      "y",      "w",     "bias", "dy",     "dx",      "dw",      "dbias",   "residual", "mask",
+    "tokens", "labels", "stats", "loss", "q",      "k",       "v",       "o",       "lse",      "dout",
+    "dq",     "dk",     "dv",    "norm", "master", "moment1", "moment2", "release",
 };
 static_assert(!kRoleNames.back().empty(), "one name per role");
 
 constexpr std::array<std::string_view, kStreams> kStreamNames = {
-    "compute",  "tensor",    "data", "pipe_send_forward", "pipe_recv_forward", "pipe_send_backward", "pipe_recv_backward",
-    "to_host", "to_device", "cpu",  "host",
+    "compute",
+    "tensor",
+    "data",
+    "pipe_send_forward",
+    "pipe_recv_forward",
+    "pipe_send_backward",
+    "pipe_recv_backward",
+    "to_host",
+    "to_device",
+    "cpu",
+    "host",
 };
 static_assert(!kStreamNames.back().empty(), "one name per stream");
 
-constexpr std::array<std::string_view, kPhases> kPhaseNames = {"setup", "forward", "recompute", "backward", "optimizer"};
+constexpr std::array<std::string_view, kPhases> kPhaseNames = {"setup", "forward", "recompute", "backward",
+                                                               "optimizer"};
 
 }  // namespace
 
@@ -125,7 +135,8 @@ std::string_view name(Norm norm) {
   return word(table, norm);
 }
 std::string_view name(Activation activation) {
-  static constexpr std::array<std::string_view, kActivations> table = {"gelu", "relu", "squared_relu", "swiglu", "geglu"};
+  static constexpr std::array<std::string_view, kActivations> table = {"gelu", "relu", "squared_relu",
+                                                                       "swiglu", "geglu"};
   return word(table, activation);
 }
 

@@ -9,58 +9,110 @@ namespace orrery::schedule {
 
 std::string_view operands_of(OpKind kind, Layout layout) {
   switch (kind) {
-    case OpKind::fill: return "y";
-    case OpKind::cast: return "x y";
-    case OpKind::add: return "x y";
-    case OpKind::input: return "[tokens labels]";
-    case OpKind::gemm: return layout == Layout::tn ? "x w y [bias]" : layout == Layout::nn ? "dy w dx" : "dy x dw";
-    case OpKind::bias_backward: return "dy dbias";
-    case OpKind::embedding_forward: return "tokens w y";
-    case OpKind::embedding_backward: return "tokens dy dw";
-    case OpKind::position_forward: return "w y";
-    case OpKind::position_backward: return "dy dw";
-    case OpKind::norm_forward: return "x w y [bias]";
-    case OpKind::norm_backward: return "dy x w dx dw [dbias]";
-    case OpKind::rotary_forward: return "q k";
-    case OpKind::rotary_backward: return "dq dk";
-    case OpKind::head_norm_forward: return "x w y";
-    case OpKind::head_norm_backward: return "dy x w dx dw";
-    case OpKind::attention_forward: return "q k v o lse";
-    case OpKind::attention_backward: return "dout q k v o lse dq dk dv";
-    case OpKind::attention_scores: return "q k y";
-    case OpKind::softmax_forward: return "x y";
-    case OpKind::softmax_backward: return "dy y dx";
-    case OpKind::attention_context: return "x v o";
-    case OpKind::attention_dprobabilities: return "dout v dx";
-    case OpKind::attention_dvalue: return "x dout dv";
-    case OpKind::attention_dquery: return "x k dq";
-    case OpKind::attention_dkey: return "x q dk";
-    case OpKind::activation_forward: return "x y [bias]";
-    case OpKind::activation_backward: return "dy x dx [bias dbias]";
-    case OpKind::dropout_forward: return "x y mask";
-    case OpKind::dropout_backward: return "dy mask dx";
-    case OpKind::bias_dropout_add_forward: return "x y [bias residual mask]";
-    case OpKind::bias_dropout_add_backward: return "dy dx [mask dbias]";
-    case OpKind::cross_entropy_max: return "x stats";
-    case OpKind::cross_entropy_sum: return "x labels stats";
-    case OpKind::cross_entropy_loss: return "stats loss";
-    case OpKind::cross_entropy_backward: return "x stats labels dx";
-    case OpKind::gradient_norm: return "x y";
-    case OpKind::adam: return "dw master moment1 moment2 [w norm]";
-    case OpKind::sgd: return "dw master [moment1 w norm]";
-    case OpKind::cpu_adam: return "dw master moment1 moment2 [w norm]";
-    case OpKind::top_k_select: return "x y";
-    case OpKind::top_k_apply: return "x y";
-    case OpKind::all_reduce: return "y";
-    case OpKind::reduce_scatter: return "x y";
-    case OpKind::all_gather: return "x y";
-    case OpKind::all_to_all: return "x y";
-    case OpKind::broadcast: return "y";
-    case OpKind::send: return "x";
-    case OpKind::recv: return "y";
-    case OpKind::copy_to_host: return "x y";
-    case OpKind::copy_to_device: return "x y";
-    case OpKind::host_wait: return "";
+    case OpKind::fill:
+      return "y";
+    case OpKind::cast:
+      return "x y";
+    case OpKind::add:
+      return "x y";
+    case OpKind::input:
+      return "[tokens labels]";
+    case OpKind::gemm:
+      return layout == Layout::tn ? "x w y [bias]" : layout == Layout::nn ? "dy w dx" : "dy x dw";
+    case OpKind::bias_backward:
+      return "dy dbias";
+    case OpKind::embedding_forward:
+      return "tokens w y";
+    case OpKind::embedding_backward:
+      return "tokens dy dw";
+    case OpKind::position_forward:
+      return "w y";
+    case OpKind::position_backward:
+      return "dy dw";
+    case OpKind::norm_forward:
+      return "x w y [bias]";
+    case OpKind::norm_backward:
+      return "dy x w dx dw [dbias]";
+    case OpKind::rotary_forward:
+      return "q k";
+    case OpKind::rotary_backward:
+      return "dq dk";
+    case OpKind::head_norm_forward:
+      return "x w y";
+    case OpKind::head_norm_backward:
+      return "dy x w dx dw";
+    case OpKind::attention_forward:
+      return "q k v o lse";
+    case OpKind::attention_backward:
+      return "dout q k v o lse dq dk dv";
+    case OpKind::attention_scores:
+      return "q k y";
+    case OpKind::softmax_forward:
+      return "x y";
+    case OpKind::softmax_backward:
+      return "dy y dx";
+    case OpKind::attention_context:
+      return "x v o";
+    case OpKind::attention_dprobabilities:
+      return "dout v dx";
+    case OpKind::attention_dvalue:
+      return "x dout dv";
+    case OpKind::attention_dquery:
+      return "x k dq";
+    case OpKind::attention_dkey:
+      return "x q dk";
+    case OpKind::activation_forward:
+      return "x y [bias]";
+    case OpKind::activation_backward:
+      return "dy x dx [bias dbias]";
+    case OpKind::dropout_forward:
+      return "x y mask";
+    case OpKind::dropout_backward:
+      return "dy mask dx";
+    case OpKind::bias_dropout_add_forward:
+      return "x y [bias residual mask]";
+    case OpKind::bias_dropout_add_backward:
+      return "dy dx [mask dbias]";
+    case OpKind::cross_entropy_max:
+      return "x stats";
+    case OpKind::cross_entropy_sum:
+      return "x labels stats";
+    case OpKind::cross_entropy_loss:
+      return "stats loss";
+    case OpKind::cross_entropy_backward:
+      return "x stats labels dx";
+    case OpKind::gradient_norm:
+      return "x y";
+    case OpKind::adam:
+      return "dw master moment1 moment2 [w norm]";
+    case OpKind::sgd:
+      return "dw master [moment1 w norm]";
+    case OpKind::cpu_adam:
+      return "dw master moment1 moment2 [w norm]";
+    case OpKind::top_k_select:
+      return "x y";
+    case OpKind::top_k_apply:
+      return "x y";
+    case OpKind::all_reduce:
+      return "y";
+    case OpKind::reduce_scatter:
+      return "x y";
+    case OpKind::all_gather:
+      return "x y";
+    case OpKind::all_to_all:
+      return "x y";
+    case OpKind::broadcast:
+      return "y";
+    case OpKind::send:
+      return "x";
+    case OpKind::recv:
+      return "y";
+    case OpKind::copy_to_host:
+      return "x y";
+    case OpKind::copy_to_device:
+      return "x y";
+    case OpKind::host_wait:
+      return "";
   }
   return "";
 }
@@ -103,13 +155,16 @@ struct Checker {
     }
     for (const View& v : p.views_of(op)) {
       if (!allowed[static_cast<std::size_t>(v.role)]) add("has no use for an operand {}", name(v.role));
-      if (v.role == Role::release && (v.count() != 0 || !v.frees)) add("has a release that is not empty or frees nothing");
+      if (v.role == Role::release && (v.count() != 0 || !v.frees))
+        add("has a release that is not empty or frees nothing");
     }
   }
 
   void streams() {
-    if ((op.kind == OpKind::host_wait) != (op.stream == Stream::host)) add("and the stream host belong together");
-    if ((op.kind == OpKind::cpu_adam) != (op.stream == Stream::cpu)) add("and the stream cpu belong together");
+    if ((op.kind == OpKind::host_wait) != (op.stream == Stream::host))
+      add("and the stream host belong together");
+    if ((op.kind == OpKind::cpu_adam) != (op.stream == Stream::cpu))
+      add("and the stream cpu belong together");
     if (op.grouped && !is_communication(op.kind)) add("is grouped, and only communication can be");
   }
 
@@ -119,11 +174,14 @@ struct Checker {
     const std::int64_t size = s.groups[op.group].size;
     if (is_point_to_point(op.kind)) {
       if (op.peer % size == 0) add("has itself as its peer ({} in a group of {})", op.peer, size);
-      if (p.find(op, Role::y) != nullptr && p.find(op, Role::y)->access != Access::write) add("must write its operand y");
+      if (p.find(op, Role::y) != nullptr && p.find(op, Role::y)->access != Access::write)
+        add("must write its operand y");
     }
     const std::int64_t x = total(Role::x), y = total(Role::y);
-    if (op.kind == OpKind::reduce_scatter && x != y * size) add("has x of {} and y of {} elements for {} ranks", x, y, size);
-    if (op.kind == OpKind::all_gather && y != x * size) add("has x of {} and y of {} elements for {} ranks", x, y, size);
+    if (op.kind == OpKind::reduce_scatter && x != y * size)
+      add("has x of {} and y of {} elements for {} ranks", x, y, size);
+    if (op.kind == OpKind::all_gather && y != x * size)
+      add("has x of {} and y of {} elements for {} ranks", x, y, size);
     if (op.kind == OpKind::all_to_all && x != y) add("has x of {} and y of {} elements", x, y);
   }
 
@@ -166,7 +224,8 @@ struct Checker {
 
 }  // namespace
 
-std::vector<std::string> broken_rules(const Schedule& schedule, const Program& program, const Block& block, const Op& op) {
+std::vector<std::string> broken_rules(const Schedule& schedule, const Program& program, const Block& block,
+                                      const Op& op) {
   Checker checker{schedule, program, block, op, {}};
   checker.operands();
   checker.streams();

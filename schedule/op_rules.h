@@ -1,5 +1,5 @@
-// What each kind of op needs: operands by role, a stream, a group, sizes that agree with its shape. The table is the
-// one of docs/schedule.md.
+// What each kind of op needs: operands by role, a stream, a group, sizes that agree with its shape. The table
+// is the one of docs/schedule.md.
 #pragma once
 
 #include <string>
@@ -10,8 +10,10 @@
 
 namespace orrery::schedule {
 
-// What `op` breaks, each as the end of a sentence ("needs an operand w"). Its views must lie inside their buffers.
-std::vector<std::string> broken_rules(const Schedule& schedule, const Program& program, const Block& block, const Op& op);
+// What `op` breaks, each as the end of a sentence ("needs an operand w"). Its views must lie inside their
+// buffers.
+std::vector<std::string> broken_rules(const Schedule& schedule, const Program& program, const Block& block,
+                                      const Op& op);
 
 // Roles that a kind needs, those it may have in brackets: "x w y [bias]"; of a GEMM, by its layout.
 std::string_view operands_of(OpKind kind, Layout layout);

@@ -1,5 +1,5 @@
-// The `key=value` fields of the text form, listed once: printing writes those that differ from the default, parsing
-// reads them. `visit` is called as visit("key", member).
+// The `key=value` fields of the text form, listed once: printing writes those that differ from the default,
+// parsing reads them. `visit` is called as visit("key", member).
 #pragma once
 
 #include <array>
@@ -19,42 +19,62 @@ template <typename Enum>
 struct EnumWords {  // those of this room have a count and a name()
   static std::string_view at(std::size_t i) { return name(static_cast<Enum>(i)); }
 };
-template <> struct EnumWords<models::PositionKind> {
+template <>
+struct EnumWords<models::PositionKind> {
   static constexpr std::array<std::string_view, 4> table = {"none", "learned", "rotary", "alibi"};
   static std::string_view at(std::size_t i) { return table[i]; }
 };
-template <> struct EnumWords<models::NormKind> {
+template <>
+struct EnumWords<models::NormKind> {
   static constexpr std::array<std::string_view, 2> table = {"layer_norm", "rms_norm"};
   static std::string_view at(std::size_t i) { return table[i]; }
 };
-template <> struct EnumWords<models::ActivationKind> {
-  static constexpr std::array<std::string_view, 5> table = {"gelu", "relu", "squared_relu", "swiglu", "geglu"};
+template <>
+struct EnumWords<models::ActivationKind> {
+  static constexpr std::array<std::string_view, 5> table = {"gelu", "relu", "squared_relu", "swiglu",
+                                                            "geglu"};
   static std::string_view at(std::size_t i) { return table[i]; }
 };
-template <> struct EnumWords<models::Sharding> {
+template <>
+struct EnumWords<models::Sharding> {
   static constexpr std::array<std::string_view, 3> table = {"replicated", "rows", "columns"};
   static std::string_view at(std::size_t i) { return table[i]; }
 };
-template <> struct EnumWords<models::Initial> {
+template <>
+struct EnumWords<models::Initial> {
   static constexpr std::array<std::string_view, 4> table = {"zeros", "ones", "normal", "normal_scaled"};
   static std::string_view at(std::size_t i) { return table[i]; }
 };
 
-template <typename Enum> inline constexpr std::size_t kWordCount = EnumWords<Enum>::table.size();
-template <> inline constexpr std::size_t kWordCount<DataType> = kDataTypes;
-template <> inline constexpr std::size_t kWordCount<OpKind> = kOpKinds;
-template <> inline constexpr std::size_t kWordCount<Role> = kRoles;
-template <> inline constexpr std::size_t kWordCount<Stream> = kStreams;
-template <> inline constexpr std::size_t kWordCount<Phase> = kPhases;
-template <> inline constexpr std::size_t kWordCount<BufferKind> = kBufferKinds;
-template <> inline constexpr std::size_t kWordCount<UnitKind> = kUnitKinds;
-template <> inline constexpr std::size_t kWordCount<Layout> = kLayouts;
-template <> inline constexpr std::size_t kWordCount<Reduce> = kReduces;
-template <> inline constexpr std::size_t kWordCount<Norm> = kNorms;
-template <> inline constexpr std::size_t kWordCount<Activation> = kActivations;
+template <typename Enum>
+inline constexpr std::size_t kWordCount = EnumWords<Enum>::table.size();
+template <>
+inline constexpr std::size_t kWordCount<DataType> = kDataTypes;
+template <>
+inline constexpr std::size_t kWordCount<OpKind> = kOpKinds;
+template <>
+inline constexpr std::size_t kWordCount<Role> = kRoles;
+template <>
+inline constexpr std::size_t kWordCount<Stream> = kStreams;
+template <>
+inline constexpr std::size_t kWordCount<Phase> = kPhases;
+template <>
+inline constexpr std::size_t kWordCount<BufferKind> = kBufferKinds;
+template <>
+inline constexpr std::size_t kWordCount<UnitKind> = kUnitKinds;
+template <>
+inline constexpr std::size_t kWordCount<Layout> = kLayouts;
+template <>
+inline constexpr std::size_t kWordCount<Reduce> = kReduces;
+template <>
+inline constexpr std::size_t kWordCount<Norm> = kNorms;
+template <>
+inline constexpr std::size_t kWordCount<Activation> = kActivations;
 
 template <typename Enum>
-std::string_view word_of(Enum value) { return EnumWords<Enum>::at(static_cast<std::size_t>(value)); }
+std::string_view word_of(Enum value) {
+  return EnumWords<Enum>::at(static_cast<std::size_t>(value));
+}
 
 template <typename Enum>
 std::optional<Enum> from_word(std::string_view word) {
@@ -75,7 +95,8 @@ void for_each_shape_field(Shape& s, Visit&& visit) {
   visit("m", s.m), visit("n", s.n), visit("k", s.k);
   visit("batch", s.batch), visit("sequence", s.sequence);
   visit("heads", s.heads), visit("kv_heads", s.kv_heads), visit("head_dim", s.head_dim);
-  visit("layout", s.layout), visit("reduce", s.reduce), visit("norm", s.norm), visit("activation", s.activation);
+  visit("layout", s.layout), visit("reduce", s.reduce), visit("norm", s.norm),
+      visit("activation", s.activation);
   visit("causal", s.causal), visit("alibi", s.alibi), visit("sequence_sharded", s.sequence_sharded);
   visit("dropout", s.dropout), visit("scale", s.scale);
 }
@@ -90,11 +111,13 @@ void for_each_hyper_field(HyperLike& h, Visit&& visit) {
 template <typename Model, typename Visit>
 void for_each_model_field(Model& a, Visit&& visit) {
   visit("name", a.name), visit("source", a.source);
-  visit("layers", a.layers), visit("hidden", a.hidden), visit("heads", a.heads), visit("kv_heads", a.kv_heads);
+  visit("layers", a.layers), visit("hidden", a.hidden), visit("heads", a.heads),
+      visit("kv_heads", a.kv_heads);
   visit("head_dim", a.head_dim), visit("ffn_hidden", a.ffn_hidden), visit("vocab", a.vocab);
   visit("max_positions", a.max_positions);
   visit("position", a.position), visit("norm", a.norm), visit("activation", a.activation);
-  visit("qkv_bias", a.qkv_bias), visit("attention_out_bias", a.attention_out_bias), visit("mlp_bias", a.mlp_bias);
+  visit("qkv_bias", a.qkv_bias), visit("attention_out_bias", a.attention_out_bias),
+      visit("mlp_bias", a.mlp_bias);
   visit("norm_bias", a.norm_bias), visit("head_bias", a.head_bias), visit("embedding_norm", a.embedding_norm);
   visit("qk_norm", a.qk_norm), visit("post_norms", a.post_norms), visit("tied_embeddings", a.tied_embeddings);
   visit("parallel_block", a.parallel_block), visit("shared_norm", a.shared_norm), visit("dropout", a.dropout);
@@ -128,9 +151,11 @@ inline View default_view(const Buffer& buffer, Role role) {
   view.role = role;
   return view;
 }
-inline constexpr std::array<std::string_view, 5> kStandardGroupNames = {"world", "tensor", "data", "pipe", "embedding"};
+inline constexpr std::array<std::string_view, 5> kStandardGroupNames = {"world", "tensor", "data", "pipe",
+                                                                        "embedding"};
 
-// A name that needs no quotes: starts with a letter or '_', goes on with letters, digits and . _ ' / - (no "//").
+// A name that needs no quotes: starts with a letter or '_', goes on with letters, digits and . _ ' / - (no
+// "//").
 bool is_plain_word(std::string_view text);
 
 }  // namespace orrery::schedule

@@ -1,5 +1,5 @@
-// Tokens of one line of the text form. Words hold letters, digits and . _ ' / - ; a number is a word too (1e+20 keeps
-// its sign). Everything else is a mark of one character, or "+=".
+// Tokens of one line of the text form. Words hold letters, digits and . _ ' / - ; a number is a word too
+// (1e+20 keeps its sign). Everything else is a mark of one character, or "+=".
 #include "schedule/text_line.h"
 
 #include <fmt/format.h>
@@ -15,8 +15,8 @@ constexpr std::size_t kListedChoices = 16;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_word_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '.' || c == '\'' ||
-         c == '/' || c == '-';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '.' ||
+         c == '\'' || c == '/' || c == '-';
 }
 
 int hex_digit(char c) {
@@ -54,7 +54,8 @@ void Line::tokenize(std::string_view text) {
       at = read_word(text, at);
     } else {
       const std::size_t length = text.substr(at, 2) == "+=" ? 2 : 1;
-      tokens_.push_back({Token::Kind::mark, std::string(text.substr(at, length)), static_cast<std::uint32_t>(at + 1)});
+      tokens_.push_back(
+          {Token::Kind::mark, std::string(text.substr(at, length)), static_cast<std::uint32_t>(at + 1)});
       at += length;
     }
   }
@@ -64,12 +65,13 @@ void Line::tokenize(std::string_view text) {
 std::size_t Line::read_word(std::string_view text, std::size_t at) {
   const std::size_t first = at;
   const auto exponent_sign = [&](std::size_t i) {
-    return text[i] == '+' && i > first && is_digit(text[first]) && (text[i - 1] == 'e' || text[i - 1] == 'E') &&
-           i + 1 < text.size() && is_digit(text[i + 1]);
+    return text[i] == '+' && i > first && is_digit(text[first]) &&
+           (text[i - 1] == 'e' || text[i - 1] == 'E') && i + 1 < text.size() && is_digit(text[i + 1]);
   };
-  while (at < text.size() && (is_word_char(text[at]) || exponent_sign(at)) && text.substr(at, 2) != "//") ++at;
-  tokens_.push_back(
-      {Token::Kind::word, std::string(text.substr(first, at - first)), static_cast<std::uint32_t>(first + 1)});
+  while (at < text.size() && (is_word_char(text[at]) || exponent_sign(at)) && text.substr(at, 2) != "//")
+    ++at;
+  tokens_.push_back({Token::Kind::word, std::string(text.substr(first, at - first)),
+                     static_cast<std::uint32_t>(first + 1)});
   return at;
 }
 
@@ -98,7 +100,9 @@ std::size_t Line::read_string(std::string_view text, std::size_t at) {
   return at + 1;
 }
 
-const Token& Line::peek(std::size_t ahead) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
+const Token& Line::peek(std::size_t ahead) const {
+  return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
+}
 
 Token Line::take() {
   const Token token = peek();
@@ -152,7 +156,8 @@ void Line::rectangle(std::int64_t& rows, std::int64_t& columns, bool vector) {
   const std::size_t cross = view.find('x');
   const bool one = cross == std::string_view::npos && vector;
   rows = one ? 1 : part(view.substr(0, cross));
-  columns = one ? part(view) : part(cross == std::string_view::npos ? std::string_view() : view.substr(cross + 1));
+  columns =
+      one ? part(view) : part(cross == std::string_view::npos ? std::string_view() : view.substr(cross + 1));
 }
 
 std::int64_t Line::integer(std::string_view what, std::int64_t min, std::int64_t max) {
@@ -162,11 +167,13 @@ std::int64_t Line::integer(std::string_view what, std::int64_t min, std::int64_t
   std::int64_t value = 0;
   const char* end = token.text.data() + token.text.size();
   const auto [stop, error] = std::from_chars(token.text.data(), end, value);
-  const bool whole = token.kind == Token::Kind::word && stop == end && !(signed_plus && token.text.front() == '-');
+  const bool whole =
+      token.kind == Token::Kind::word && stop == end && !(signed_plus && token.text.front() == '-');
   if (!whole || error == std::errc::invalid_argument)
     fail_at(tokens_[start], fmt::format("expected an integer for {}, found {}", what, shown(tokens_[start])));
   if (error == std::errc::result_out_of_range || value < min || value > max)
-    fail_at(token, fmt::format("{} is {}, out of range", what, token.text), fmt::format("from {} to {}", min, max));
+    fail_at(token, fmt::format("{} is {}, out of range", what, token.text),
+            fmt::format("from {} to {}", min, max));
   take();
   return value;
 }

@@ -1,6 +1,6 @@
-// One statement of the text form: the tokens of a line, read from left to right. Whoever meets something wrong calls
-// fail(), which reports the place and throws LineError; the parser catches it and goes on with the next line, so that
-// every line's first mistake is reported.
+// One statement of the text form: the tokens of a line, read from left to right. Whoever meets something
+// wrong calls fail(), which reports the place and throws LineError; the parser catches it and goes on with
+// the next line, so that every line's first mistake is reported.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ struct Token {
 class Line {
  public:
   // Splits into tokens. Comments (// to the end of the line) and blanks vanish.
-  Line(std::shared_ptr<const SourceFile> source, std::string_view text, std::uint32_t number, Diagnostics& diagnostics);
+  Line(std::shared_ptr<const SourceFile> source, std::string_view text, std::uint32_t number,
+       Diagnostics& diagnostics);
 
   bool at_end() const { return peek().kind == Token::Kind::end; }
   const Token& peek(std::size_t ahead = 0) const;
@@ -54,16 +55,22 @@ class Line {
 
   // The value behind `key=`.
   void value(std::int64_t& v, std::string_view key) { v = integer(key, kMinInteger, kMaxInteger); }
-  void value(std::int32_t& v, std::string_view key) { v = static_cast<std::int32_t>(integer(key, 0, 0x7fffffff)); }
+  void value(std::int32_t& v, std::string_view key) {
+    v = static_cast<std::int32_t>(integer(key, 0, 0x7fffffff));
+  }
   void value(double& v, std::string_view key) { v = number(key); }
   void value(bool& v, std::string_view key);
   void value(std::string& v, std::string_view key) { v = name(key); }
   template <typename Enum>
-  void value(Enum& v, std::string_view key) { v = choice<Enum>(key); }
+  void value(Enum& v, std::string_view key) {
+    v = choice<Enum>(key);
+  }
 
   Place place(const Token& token) const { return {source_, number_, token.column}; }
   Place place() const { return place(peek()); }
-  [[noreturn]] void fail(std::string message, std::string hint = {}) { fail_at(peek(), std::move(message), std::move(hint)); }
+  [[noreturn]] void fail(std::string message, std::string hint = {}) {
+    fail_at(peek(), std::move(message), std::move(hint));
+  }
   [[noreturn]] void fail_at(const Token& token, std::string message, std::string hint = {});
   [[noreturn]] void fail_unknown(const Token& token, std::string_view what, const std::string& text,
                                  const std::vector<std::string>& allowed);

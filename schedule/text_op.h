@@ -21,10 +21,14 @@ struct FieldWriter {
   void write(std::string_view key, std::string_view value);
   template <typename T>
   static std::string value_of(const T& value) {
-    if constexpr (std::is_same_v<T, bool>) return value ? "true" : "false";
-    else if constexpr (std::is_same_v<T, std::string>) return quoted(value);
-    else if constexpr (std::is_enum_v<T>) return std::string(word_of(value));
-    else return fmt::format("{}", value);  // doubles: the shortest text that reads back as the same value
+    if constexpr (std::is_same_v<T, bool>)
+      return value ? "true" : "false";
+    else if constexpr (std::is_same_v<T, std::string>)
+      return quoted(value);
+    else if constexpr (std::is_enum_v<T>)
+      return std::string(word_of(value));
+    else
+      return fmt::format("{}", value);  // doubles: the shortest text that reads back as the same value
   }
 };
 

@@ -1,6 +1,7 @@
-// Reads the text form, a statement a line. A wrong line is reported and left out; reading goes on with the next one
-// (a wrong line that opens a brace takes what is inside with it), so all mistakes of a file appear at once. What
-// comes out without errors has every index in range; whether it makes sense is verify's business.
+// Reads the text form, a statement a line. A wrong line is reported and left out; reading goes on with the
+// next one (a wrong line that opens a brace takes what is inside with it), so all mistakes of a file appear
+// at once. What comes out without errors has every index in range; whether it makes sense is verify's
+// business.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +22,8 @@ std::uint32_t Names::read(Line& line, std::string_view what) const {
     const Token number = line.peek();
     const std::uint32_t at = line.count(what);
     if (at >= count_)
-      line.fail_at(number, fmt::format("there is no {} #{}", what, at), fmt::format("{} are declared", count_));
+      line.fail_at(number, fmt::format("there is no {} #{}", what, at),
+                   fmt::format("{} are declared", count_));
     return at;
   }
   const std::string name = line.name(fmt::format("a {}", what));
@@ -84,7 +86,12 @@ class Parser {
   }
 
  private:
-  enum class Inside : std::uint8_t { program, block, repeat, nothing };  // nothing: behind a wrong opening line
+  enum class Inside : std::uint8_t {
+    program,
+    block,
+    repeat,
+    nothing
+  };  // nothing: behind a wrong opening line
 
   void error_in_file(std::string message, std::string hint) {
     diagnostics_.error({source_, number_ > 1 ? number_ - 1 : 1, 1}, std::move(message), std::move(hint));
@@ -106,8 +113,10 @@ class Parser {
   Inside inside() const { return open_.empty() ? Inside::program : open_.back(); }
 
   void skip(Line& line) {
-    if (line.accept("}")) open_.pop_back();
-    else if (opens_) open_.push_back(Inside::nothing);
+    if (line.accept("}"))
+      open_.pop_back();
+    else if (opens_)
+      open_.push_back(Inside::nothing);
   }
 
   void open(Line& line, Inside what) {
@@ -130,7 +139,8 @@ class Parser {
     read_in_program(line, token, word);
   }
 
-  static OpKind kind_of(Line& line, const Token& token, const std::string& word, std::vector<std::string> others) {
+  static OpKind kind_of(Line& line, const Token& token, const std::string& word,
+                        std::vector<std::string> others) {
     if (const auto kind = from_word<OpKind>(word)) return *kind;
     for (std::string& kind : all_words<OpKind>()) others.push_back(std::move(kind));
     line.fail_unknown(token, "statement here", word, others);
@@ -163,15 +173,17 @@ class Parser {
     } else if (word == "hyper") {
       read_fields(line, s.hyper, [](Hyper& h, auto&& visit) { for_each_hyper_field(h, visit); });
     } else if (word == "model") {
-      read_fields(line, s.model, [](models::Architecture& m, auto&& visit) { for_each_model_field(m, visit); });
+      read_fields(line, s.model,
+                  [](models::Architecture& m, auto&& visit) { for_each_model_field(m, visit); });
     } else if (word == "shape") {
       line.expect("(", "shape");
       s.shapes.push_back(read_shape(line));
     } else if (word == "program") {
       return read_program(line);
     } else {
-      line.fail_unknown(token, "statement here", word, {"schedule", "world", "microbatches", "group", "programs",
-                                                        "hyper", "model", "shape", "program"});
+      line.fail_unknown(
+          token, "statement here", word,
+          {"schedule", "world", "microbatches", "group", "programs", "hyper", "model", "shape", "program"});
     }
     line.expect_end();
   }
@@ -187,9 +199,13 @@ class Parser {
     while (!line.at_end()) {
       const Token token = line.peek();
       const std::string word = line.word("stride, size, period or step");
-      std::int64_t* field = word == "stride" ? &g.stride : word == "size" ? &g.size
-                            : word == "period" ? &g.period : word == "step" ? &g.step : nullptr;
-      if (field == nullptr) line.fail_unknown(token, "part of a group", word, {"stride", "size", "period", "step"});
+      std::int64_t* field = word == "stride"   ? &g.stride
+                            : word == "size"   ? &g.size
+                            : word == "period" ? &g.period
+                            : word == "step"   ? &g.step
+                                               : nullptr;
+      if (field == nullptr)
+        line.fail_unknown(token, "part of a group", word, {"stride", "size", "period", "step"});
       *field = line.integer(word, 1, kMostRanks);
     }
     if (g.size == 0) line.fail("a group needs its size", "as in: stride 1 size 8");
@@ -231,7 +247,8 @@ class Parser {
   void read_program(Line& line) {
     Program program;
     program.name = line.name("a name");
-    if (line.accept_word("slots")) program.slots = static_cast<std::uint32_t>(line.integer("slots", 1, kMostInstances));
+    if (line.accept_word("slots"))
+      program.slots = static_cast<std::uint32_t>(line.integer("slots", 1, kMostInstances));
     open(line, Inside::program);
     scope_.schedule.programs.push_back(std::move(program));
     scope_.buffers = Names();
@@ -248,13 +265,14 @@ class Parser {
     if (word == "slice") return read_slice(line);
     if (word == "block") return read_block(line);
     if (word == "repeat") return read_repeat(line);
-    read_lone_op(line, kind_of(line, token, word,
-                               {"buffer", "token", "unit", "slice", "block", "call", "repeat"}));
+    read_lone_op(line,
+                 kind_of(line, token, word, {"buffer", "token", "unit", "slice", "block", "call", "repeat"}));
   }
 
   void add_buffer(Line& line, const Buffer& buffer) {
     line.expect_end();
-    bytes_ += static_cast<double>(buffer.elements) * static_cast<double>(size_of(buffer.type)) * buffer.instances;
+    bytes_ +=
+        static_cast<double>(buffer.elements) * static_cast<double>(size_of(buffer.type)) * buffer.instances;
     if (bytes_ > kMostBytes) line.fail("the buffers of this program are larger than 100 PB");
     scope_.program().buffers.push_back(buffer);
     scope_.buffers.add(buffer.name);
@@ -282,9 +300,12 @@ class Parser {
     line.expect("]", "the number of elements");
     buffer.instances = read_instances(line);
     while (!line.at_end()) {
-      if (line.accept_word("host")) buffer.on_host = true;
-      else if (line.accept_word("persistent")) buffer.persistent = true;
-      else buffer.kind = line.choice<BufferKind>("buffer kind (or host, or persistent)");
+      if (line.accept_word("host"))
+        buffer.on_host = true;
+      else if (line.accept_word("persistent"))
+        buffer.persistent = true;
+      else
+        buffer.kind = line.choice<BufferKind>("buffer kind (or host, or persistent)");
     }
     add_buffer(line, buffer);
   }
@@ -304,10 +325,13 @@ class Parser {
     unit.kind = line.choice<UnitKind>("kind of unit");
     while (!line.at_end()) {
       const std::string key = line.peek().text;
-      BufferRef* ref = key == "weights" ? &unit.weights : key == "gradients" ? &unit.gradients
-                       : key == "master" ? &unit.master : nullptr;
+      BufferRef* ref = key == "weights"     ? &unit.weights
+                       : key == "gradients" ? &unit.gradients
+                       : key == "master"    ? &unit.master
+                                            : nullptr;
       if (ref == nullptr) {
-        read_field(line, unit, "field of a unit", [](Unit& u, auto&& visit) { for_each_unit_field(u, visit); });
+        read_field(line, unit, "field of a unit",
+                   [](Unit& u, auto&& visit) { for_each_unit_field(u, visit); });
         continue;
       }
       line.take();
@@ -368,7 +392,8 @@ class Parser {
   // 3, unit, slot, 2*unit, 4*slot
   static void read_term(Line& line, Formal& formal) {
     std::uint32_t factor = 1;
-    const bool is_number = line.peek().kind == Token::Kind::word && line.peek().text != "unit" && line.peek().text != "slot";
+    const bool is_number =
+        line.peek().kind == Token::Kind::word && line.peek().text != "unit" && line.peek().text != "slot";
     if (is_number) {
       factor = line.count("an index, unit or slot", kMostInstances);
       if (!line.accept("*")) {
@@ -376,9 +401,12 @@ class Parser {
         return;
       }
     }
-    if (line.accept_word("unit")) formal.unit_stride = factor;
-    else if (line.accept_word("slot")) formal.slot_stride = factor;
-    else line.fail("expected unit or slot", "as in act[2 + unit + 4*slot]");
+    if (line.accept_word("unit"))
+      formal.unit_stride = factor;
+    else if (line.accept_word("slot"))
+      formal.slot_stride = factor;
+    else
+      line.fail("expected unit or slot", "as in act[2 + unit + 4*slot]");
   }
 
   void read_call(Line& line) {
@@ -387,10 +415,14 @@ class Parser {
     while (!line.at_end()) {
       const Token token = line.peek();
       const std::string word = line.word("unit, microbatch or step");
-      if (word == "unit") call.unit = line.count("the unit");
-      else if (word == "microbatch") call.microbatch = line.count("the microbatch");
-      else if (word == "step") call.microbatch_step = line.count("the step");
-      else line.fail_unknown(token, "part of a call", word, {"unit", "microbatch", "step"});
+      if (word == "unit")
+        call.unit = line.count("the unit");
+      else if (word == "microbatch")
+        call.microbatch = line.count("the microbatch");
+      else if (word == "step")
+        call.microbatch_step = line.count("the step");
+      else
+        line.fail_unknown(token, "part of a call", word, {"unit", "microbatch", "step"});
     }
     scope_.program().calls.push_back(call);
   }
@@ -420,9 +452,12 @@ class Parser {
     const auto programs = static_cast<std::int64_t>(s.programs.size());
     const std::int64_t stride = std::max<std::int64_t>(1, s.world / programs);
     if (!given_[kWorld]) s.groups[kWorld].size = s.groups[kWorld].period = s.world;
-    if (!given_[kPipe]) s.groups[kPipe] = {std::string(kStandardGroupNames[kPipe]), stride, programs, programs, 1};
-    if (program_group_ != kNoGroup) s.program_group = s.groups[program_group_];
-    else if (!explicit_program_group_) s.program_group = s.groups[kPipe];
+    if (!given_[kPipe])
+      s.groups[kPipe] = {std::string(kStandardGroupNames[kPipe]), stride, programs, programs, 1};
+    if (program_group_ != kNoGroup)
+      s.program_group = s.groups[program_group_];
+    else if (!explicit_program_group_)
+      s.program_group = s.groups[kPipe];
     if (s.program_group.size != programs || s.program_group.period != programs)
       return error_in_file(
           fmt::format("{} programs, but the group '{}' that picks a rank's program has {} members", programs,
@@ -430,7 +465,8 @@ class Parser {
           fmt::format("add: programs stride {} size {}", stride, programs));
     if (s.world % (s.program_group.stride * programs) != 0)
       error_in_file(fmt::format("world {} is no multiple of {} programs x stride {}", s.world, programs,
-                                s.program_group.stride), "every program must have as many ranks");
+                                s.program_group.stride),
+                    "every program must have as many ranks");
   }
 
   std::shared_ptr<const SourceFile> source_;

@@ -38,18 +38,25 @@ void read_extent(Line& line, View& view) {
   while (!line.accept("]")) {
     const Token token = line.peek();
     const std::string word = line.word("at, stride, shard or ]");
-    if (word == "at") view.offset = line.integer("the offset", 0, Line::kMaxInteger);
-    else if (word == "stride") view.row_stride = line.integer("the row stride", 0, Line::kMaxInteger);
-    else if (word == "shard") view.shard_stride = line.integer("the shard stride", 0, Line::kMaxInteger);
-    else line.fail_unknown(token, "part of a view", word, {"at", "stride", "shard"});
+    if (word == "at")
+      view.offset = line.integer("the offset", 0, Line::kMaxInteger);
+    else if (word == "stride")
+      view.row_stride = line.integer("the row stride", 0, Line::kMaxInteger);
+    else if (word == "shard")
+      view.shard_stride = line.integer("the shard stride", 0, Line::kMaxInteger);
+    else
+      line.fail_unknown(token, "part of a view", word, {"at", "stride", "shard"});
   }
 }
 
 void read_view(Line& line, TextScope& scope, Role role) {
   Access access = Access::read;
-  if (line.accept("=")) access = Access::write;
-  else if (line.accept("+=")) access = Access::update;
-  else line.expect(":", "the role");
+  if (line.accept("="))
+    access = Access::write;
+  else if (line.accept("+="))
+    access = Access::update;
+  else
+    line.expect(":", "the role");
   const std::uint16_t formal = read_formal(line, scope);
   const BufferId buffer = scope.program().formals[scope.block().first_formal + formal].buffer;
   View view = default_view(scope.program().buffers[buffer.index()], role);
@@ -59,9 +66,12 @@ void read_view(Line& line, TextScope& scope, Role role) {
   while (line.accept("!")) {
     const Token token = line.peek();
     const std::string mark = line.word("new or free");
-    if (mark == "new") view.allocates = true;
-    else if (mark == "free") view.frees = true;
-    else line.fail_unknown(token, "mark of a view", mark, {"new", "free"});
+    if (mark == "new")
+      view.allocates = true;
+    else if (mark == "free")
+      view.frees = true;
+    else
+      line.fail_unknown(token, "mark of a view", mark, {"new", "free"});
   }
   scope.program().views.push_back(view);
 }
@@ -91,8 +101,12 @@ void read_attribute(Line& line, TextScope& scope, Op& op, OpCall* call, Given& g
   const std::string word = line.word("a view or an attribute");
   constexpr std::int64_t kPeerMax = std::numeric_limits<std::int16_t>::max();
   if (word == "to" || word == "from" || word == "peer") {
-    const bool fits = word == "to" ? op.kind == OpKind::send : word == "from" ? op.kind == OpKind::recv : true;
-    if (!fits) line.fail_at(token, fmt::format("'{}' does not fit {}", word, name(op.kind)), "send .. to, recv .. from");
+    const bool fits = word == "to"     ? op.kind == OpKind::send
+                      : word == "from" ? op.kind == OpKind::recv
+                                       : true;
+    if (!fits)
+      line.fail_at(token, fmt::format("'{}' does not fit {}", word, name(op.kind)),
+                   "send .. to, recv .. from");
     op.peer = static_cast<std::int16_t>(line.integer("the peer", -kPeerMax, kPeerMax));
     given.peer = true;
   } else if (word == "in") {
@@ -120,7 +134,8 @@ void read_attribute(Line& line, TextScope& scope, Op& op, OpCall* call, Given& g
   } else if (call != nullptr && word == "step") {
     call->step = line.count("the step");
   } else {
-    std::vector<std::string> words = {"to", "from", "peer", "in", "on", "phase", "site", "grouped", "wait", "record"};
+    std::vector<std::string> words = {"to",    "from", "peer",    "in",   "on",
+                                      "phase", "site", "grouped", "wait", "record"};
     if (call != nullptr) words.insert(words.end(), {"unit", "microbatch", "step"});
     line.fail_unknown(token, "attribute of an op", word, words);
   }
@@ -142,7 +157,8 @@ std::uint32_t read_shape_reference(Line& line, TextScope& scope) {
 KernelShape read_shape(Line& line) {
   KernelShape shape;
   while (!line.accept(")"))
-    read_field(line, shape, "field of a shape", [](KernelShape& s, auto&& visit) { for_each_shape_field(s, visit); });
+    read_field(line, shape, "field of a shape",
+               [](KernelShape& s, auto&& visit) { for_each_shape_field(s, visit); });
   return shape;
 }
 
@@ -177,7 +193,8 @@ void read_op(Line& line, TextScope& scope, OpKind kind, Phase phase, OpCall* cal
   if (!given.group) op.group = default_group(kind);
   if (!given.stream) op.stream = default_stream(kind, op.group);
   if (is_point_to_point(kind) && !given.peer)
-    line.fail(fmt::format("{} needs its peer", name(kind)), kind == OpKind::send ? "as in: to +1" : "as in: from -1");
+    line.fail(fmt::format("{} needs its peer", name(kind)),
+              kind == OpKind::send ? "as in: to +1" : "as in: from -1");
   program.ops.push_back(op);
   ++scope.block().op_count;
 }

@@ -1,5 +1,6 @@
-// Prints a Schedule in block form. What equals its default is left out; what remains is enough to read exactly the
-// same Schedule back (in canonical layout, see ir.h). Grammar: docs/schedule.md. Cost: linear in the stored schedule.
+// Prints a Schedule in block form. What equals its default is left out; what remains is enough to read
+// exactly the same Schedule back (in canonical layout, see ir.h). Grammar: docs/schedule.md. Cost: linear in
+// the stored schedule.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -82,7 +83,8 @@ std::string extent_text(const View& view, const View& plain) {
   whole.formal = view.formal, whole.role = view.role, whole.access = view.access;
   whole.allocates = view.allocates, whole.frees = view.frees;
   if (view == whole) return {};
-  std::string text = view.rows == 1 ? fmt::format("[{}", view.columns) : fmt::format("[{}x{}", view.rows, view.columns);
+  std::string text =
+      view.rows == 1 ? fmt::format("[{}", view.columns) : fmt::format("[{}x{}", view.rows, view.columns);
   if (view.offset != 0) text += fmt::format(" at {}", view.offset);
   if (view.row_stride != view.columns) text += fmt::format(" stride {}", view.row_stride);
   if (view.shard_stride != 0) text += fmt::format(" shard {}", view.shard_stride);
@@ -91,8 +93,9 @@ std::string extent_text(const View& view, const View& plain) {
 
 std::string view_text(const View& view, const Buffer& buffer, const std::string& name) {
   const std::string_view mark = view.access == Access::read ? ":" : view.access == Access::write ? "=" : "+=";
-  return fmt::format("{}{}{}{}{}{}", word_of(view.role), mark, name, extent_text(view, default_view(buffer, view.role)),
-                     view.allocates ? "!new" : "", view.frees ? "!free" : "");
+  return fmt::format("{}{}{}{}{}{}", word_of(view.role), mark, name,
+                     extent_text(view, default_view(buffer, view.role)), view.allocates ? "!new" : "",
+                     view.frees ? "!free" : "");
 }
 
 namespace {
@@ -154,8 +157,8 @@ class Printer {
     return g < kStandardGroupNames.size() ? std::string(kStandardGroupNames[g]) : reference(s_.groups, g);
   }
 
-  // Shapes are written in the ops that use them. The table itself is written only where its order is not that of
-  // first use, as reading the ops would rebuild it.
+  // Shapes are written in the ops that use them. The table itself is written only where its order is not that
+  // of first use, as reading the ops would rebuild it.
   void print_shape_table() {
     std::vector<std::uint32_t> used;
     std::vector<char> seen(s_.shapes.size(), 0);
@@ -201,13 +204,14 @@ class Printer {
   }
 
   void print_unit(const Unit& u) {
-    const std::string fields = fields_that_differ(u, [](auto& unit, auto&& v) { for_each_unit_field(unit, v); });
-    line("  unit {}{}{} weights={} gradients={} master={}", word_of(u.kind), fields.empty() ? "" : " ", fields,
-         reference_text(u.weights), reference_text(u.gradients), reference_text(u.master));
+    const std::string fields =
+        fields_that_differ(u, [](auto& unit, auto&& v) { for_each_unit_field(unit, v); });
+    line("  unit {}{}{} weights={} gradients={} master={}", word_of(u.kind), fields.empty() ? "" : " ",
+         fields, reference_text(u.weights), reference_text(u.gradients), reference_text(u.master));
     for (const Slice& s : u.slices)
-      line("    slice {} {}x{} at {} of {}x{} {} {}{}", as_name(s.parameter.name), s.rows, s.columns, s.offset,
-           s.parameter.rows, s.parameter.columns, word_of(s.parameter.sharding), word_of(s.parameter.initial),
-           s.parameter.decayed ? " decayed" : "");
+      line("    slice {} {}x{} at {} of {}x{} {} {}{}", as_name(s.parameter.name), s.rows, s.columns,
+           s.offset, s.parameter.rows, s.parameter.columns, word_of(s.parameter.sharding),
+           word_of(s.parameter.initial), s.parameter.decayed ? " decayed" : "");
   }
 
   std::string formal_text(const Formal& f) const {
@@ -220,7 +224,8 @@ class Printer {
     if (f.base != 0) index = fmt::format("{}", f.base);
     term(f.unit_stride, "unit");
     term(f.slot_stride, "slot");
-    return index.empty() ? buffers_[f.buffer.index()] : fmt::format("{}[{}]", buffers_[f.buffer.index()], index);
+    return index.empty() ? buffers_[f.buffer.index()]
+                         : fmt::format("{}[{}]", buffers_[f.buffer.index()], index);
   }
 
   void print_block(const Program& program, const Block& block) {
@@ -234,8 +239,8 @@ class Printer {
     line("  }}");
   }
 
-  void print_op(const Program& program, const Block& block, const Op& op, const std::vector<std::string>& names,
-                Phase phase) {
+  void print_op(const Program& program, const Block& block, const Op& op,
+                const std::vector<std::string>& names, Phase phase) {
     std::string t = fmt::format("    {}{}", word_of(op.kind), shape_reference(op.shape));
     for (const View& view : program.views_of(op))
       t += ' ' + view_text(view, program.buffer(block, view), names[view.formal]);
@@ -251,7 +256,8 @@ class Printer {
     if (op.grouped) t += " grouped";
     if (op.wait_count != 0) {
       t += " wait(";
-      for (std::size_t w = 0; w < op.wait_count; ++w) t += (w == 0 ? "" : " ") + names[program.waits_of(op)[w]];
+      for (std::size_t w = 0; w < op.wait_count; ++w)
+        t += (w == 0 ? "" : " ") + names[program.waits_of(op)[w]];
       t += ')';
     }
     if (op.record != kNoFormal) t += fmt::format(" record({})", names[op.record]);
@@ -271,7 +277,8 @@ class Printer {
     for (const Repeat& repeat : program.repeats) {
       for (; next < repeat.first_call; ++next) print_call(program, program.calls[next], "  ");
       line("  repeat {} {{", repeat.count);
-      for (; next < repeat.first_call + repeat.call_count; ++next) print_call(program, program.calls[next], "    ");
+      for (; next < repeat.first_call + repeat.call_count; ++next)
+        print_call(program, program.calls[next], "    ");
       line("  }}");
     }
     for (; next < program.calls.size(); ++next) print_call(program, program.calls[next], "  ");

@@ -1,5 +1,5 @@
-// Prints what one rank does, unrolled: groups and peers as ranks, instances and shards as numbers. For reading only.
-// Cost: linear in the unrolled program.
+// Prints what one rank does, unrolled: groups and peers as ranks, instances and shards as numbers. For
+// reading only. Cost: linear in the unrolled program.
 #include <fmt/format.h>
 
 #include <iterator>
@@ -47,8 +47,9 @@ class RankPrinter {
     names_.clear();
     for (const Formal& f : p_.formals_of(block)) {
       const Buffer& b = p_.buffers[f.buffer.index()];
-      names_.push_back(b.instances == 1 ? as_name(b.name)
-                                        : fmt::format("{}#{}", as_name(b.name), p_.instance(f, call, microbatch)));
+      names_.push_back(b.instances == 1
+                           ? as_name(b.name)
+                           : fmt::format("{}#{}", as_name(b.name), p_.instance(f, call, microbatch)));
     }
   }
 

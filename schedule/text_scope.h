@@ -1,5 +1,6 @@
-// What names mean while a text schedule is being read: groups, the buffers and blocks of the current program, the
-// formals of the current block; and reading one op into them. Used by text_parse.cpp and text_parse_op.cpp only.
+// What names mean while a text schedule is being read: groups, the buffers and blocks of the current program,
+// the formals of the current block; and reading one op into them. Used by text_parse.cpp and
+// text_parse_op.cpp only.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +50,8 @@ std::uint16_t add_formal(Line& line, TextScope& scope, const std::string& name, 
 struct OpCall {
   std::uint32_t unit = 0, microbatch = 0, step = 0;
 };
-// Reads an op behind its kind and appends it to the current block. `call`: not null where `unit`, `microbatch` and
-// `step` are allowed.
+// Reads an op behind its kind and appends it to the current block. `call`: not null where `unit`,
+// `microbatch` and `step` are allowed.
 void read_op(Line& line, TextScope& scope, OpKind kind, Phase phase, OpCall* call);
 
 }  // namespace orrery::schedule

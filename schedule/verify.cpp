@@ -1,6 +1,6 @@
-// The checks, in the order in which one rests on the other: structure; then, on the walk of each program (loops cut,
-// verify_walk.h), order of forward and backward, races and lifetimes; then messages and the untimed execution of all
-// programs together. Cost: linear in the walked ops of the distinct programs.
+// The checks, in the order in which one rests on the other: structure; then, on the walk of each program
+// (loops cut, verify_walk.h), order of forward and backward, races and lifetimes; then messages and the
+// untimed execution of all programs together. Cost: linear in the walked ops of the distinct programs.
 #include "schedule/verify.h"
 
 #include <fmt/format.h>
@@ -24,8 +24,9 @@ bool is_small_enough(const Schedule& schedule, const Cut& cut, Findings& finding
     ops += own < kMostOps ? own : kMostOps + 1;
   }
   if (ops <= kMostOps) return true;
-  findings.add(fmt::format("more than {} ops to walk: too many to check", kMostOps),
-               {"loops are only cut where they advance the microbatch, and none of it is named outside of them"});
+  findings.add(
+      fmt::format("more than {} ops to walk: too many to check", kMostOps),
+      {"loops are only cut where they advance the microbatch, and none of it is named outside of them"});
   return false;
 }
 
@@ -41,7 +42,8 @@ std::vector<Finding> verify(const Schedule& schedule, const VerifyOptions& optio
   for (const Program& program : schedule.programs) walks.push_back(walk_program(program, cut));
   for (std::size_t p = 0; p < walks.size(); ++p) {
     check_order(schedule, p, walks[p], cut, findings);
-    check_races(schedule, p, schedule.program_group.member(0, static_cast<std::int64_t>(p)), walks[p], findings);
+    check_races(schedule, p, schedule.program_group.member(0, static_cast<std::int64_t>(p)), walks[p],
+                findings);
   }
   Parties parties;
   if (match_messages(schedule, walks, parties, findings)) check_deadlock(parties, options.sends, findings);

@@ -1,5 +1,5 @@
-// Checks a Schedule before either machine runs it; see docs/schedule.md, "verify". One member of each distinct program
-// (closed under point-to-point peers) is executed without time.
+// Checks a Schedule before either machine runs it; see docs/schedule.md, "verify". One member of each
+// distinct program (closed under point-to-point peers) is executed without time.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@ namespace orrery::schedule {
 enum class SendSemantics : std::uint8_t { rendezvous, buffered };
 
 struct Finding {
-  std::string message;            // "deadlock: ...", "rank 3: buffer ... is read before it is written", ...
-  std::vector<std::string> lines; // details: the wait cycle, one op a line
+  std::string message;             // "deadlock: ...", "rank 3: buffer ... is read before it is written", ...
+  std::vector<std::string> lines;  // details: the wait cycle, one op a line
 };
 
 struct VerifyOptions {
   SendSemantics sends = SendSemantics::rendezvous;
-  // Iterations of a repeat that are walked at least. Repeats are cut by the same number of microbatches in all
-  // programs (verify_walk.h), never below this, nor below what it takes to reuse every slot.
+  // Iterations of a repeat that are walked at least. Repeats are cut by the same number of microbatches in
+  // all programs (verify_walk.h), never below this, nor below what it takes to reuse every slot.
   std::uint32_t repeat_limit = 4;
 };
 

@@ -1,7 +1,7 @@
-// A worklist of ranks: a rank's streams advance as far as they can; whoever ends a transfer wakes the ranks on its
-// other sides. What is left over is explained by following "waits for" from any op that cannot end until an op comes
-// up twice (the cycle) or there is nothing to wait for (a message without partner).
-// Cost: O(ops x streams), 1 byte an op and rank.
+// A worklist of ranks: a rank's streams advance as far as they can; whoever ends a transfer wakes the ranks
+// on its other sides. What is left over is explained by following "waits for" from any op that cannot end
+// until an op comes up twice (the cycle) or there is nothing to wait for (a message without partner). Cost:
+// O(ops x streams), 1 byte an op and rank.
 #include "schedule/verify_deadlock.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,12 @@
 namespace orrery::schedule {
 namespace {
 
-enum class State : std::uint8_t { waiting, started, met, ended };  // met: its transfer is done, its group may not be
+enum class State : std::uint8_t {
+  waiting,
+  started,
+  met,
+  ended
+};  // met: its transfer is done, its group may not be
 
 struct Cursor {
   std::size_t at = 0, end = 0;  // the running op or group, as positions in the stream
@@ -74,13 +79,15 @@ class Execution {
   std::size_t stuck_ranks() const {
     std::size_t count = 0;
     for (const Runner& r : runners_)
-      count += std::any_of(r.states.begin(), r.states.end(), [](State s) { return s != State::ended; }) ? 1 : 0;
+      count +=
+          std::any_of(r.states.begin(), r.states.end(), [](State s) { return s != State::ended; }) ? 1 : 0;
     return count;
   }
 
   Reason reason(const Place& at) const;
   std::string text(const Place& at) const {
-    return fmt::format("rank {}: {}", parties_.ranks[at.party].rank, parties_.walk(at.party).describe(at.step));
+    return fmt::format("rank {}: {}", parties_.ranks[at.party].rank,
+                       parties_.walk(at.party).describe(at.step));
   }
 
  private:
@@ -133,7 +140,8 @@ class Execution {
     }
     settle(party, step);
     for (const Side& side : parties_.ranks[party].sides[place.port])
-      if (const auto other = partner(side, place.ordinal); other && state(side.party, *other) == State::started)
+      if (const auto other = partner(side, place.ordinal);
+          other && state(side.party, *other) == State::started)
         settle(side.party, *other);
     const auto watchers = watchers_.find({party, place.port});
     if (watchers == watchers_.end()) return;
@@ -141,7 +149,8 @@ class Execution {
       if (const auto there = same_number(other, party, place)) settle(other, *there);
   }
 
-  static std::optional<std::uint32_t> number(const std::vector<Port>& ports, std::uint32_t port, std::uint32_t ordinal) {
+  static std::optional<std::uint32_t> number(const std::vector<Port>& ports, std::uint32_t port,
+                                             std::uint32_t ordinal) {
     if (port == kNoStep || ordinal >= ports[port].steps.size()) return std::nullopt;
     return ports[port].steps[ordinal];
   }
@@ -153,10 +162,12 @@ class Execution {
     for (std::uint32_t i = 0; i < parties_.ranks.size(); ++i)
       for (std::uint32_t n = 0; n < parties_.ranks[i].sides.size(); ++n)
         for (const Side& side : parties_.ranks[i].sides[n])
-          if (parties_.ports(i).ports[n].kind == PortKind::collective) watchers_[{side.party, side.port}].push_back(i);
+          if (parties_.ports(i).ports[n].kind == PortKind::collective)
+            watchers_[{side.party, side.port}].push_back(i);
   }
 
-  std::optional<std::uint32_t> same_number(std::uint32_t watcher, std::uint32_t party, const PortPlace& place) const {
+  std::optional<std::uint32_t> same_number(std::uint32_t watcher, std::uint32_t party,
+                                           const PortPlace& place) const {
     const std::uint8_t group = parties_.ports(party).ports[place.port].group;
     const std::vector<Port>& ports = parties_.ports(watcher).ports;
     for (std::uint32_t n = 0; n < ports.size(); ++n)
@@ -191,7 +202,8 @@ class Execution {
   std::vector<Runner> runners_;
   std::vector<char> queued_;
   std::deque<std::uint32_t> queue_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> watchers_;  // by collective: on whose sides it is
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>>
+      watchers_;  // by collective: on whose sides it is
 };
 
 Reason Execution::reason(const Place& at) const {
@@ -200,18 +212,22 @@ Reason Execution::reason(const Place& at) const {
   const Cursor& c = runners_[at.party].cursors[stream];
   const std::vector<std::uint32_t>& steps = walk.streams[stream];
   const auto here = [&](std::uint32_t step) { return Place{at.party, step}; };
-  const auto position = static_cast<std::size_t>(std::lower_bound(steps.begin(), steps.end(), at.step) - steps.begin());
+  const auto position =
+      static_cast<std::size_t>(std::lower_bound(steps.begin(), steps.end(), at.step) - steps.begin());
   if (position >= std::max(c.end, c.at + 1))
     return {fmt::format("waits for its turn on stream {}, behind {}", name(walk.op(at.step).stream),
-                        walk.describe(steps[c.at])), here(steps[c.at])};
+                        walk.describe(steps[c.at])),
+            here(steps[c.at])};
   if (!c.started) {
-    for (std::size_t i = position; i != position + (c.end - c.at); ++i) {  // itself first, then the others of its group
+    for (std::size_t i = position; i != position + (c.end - c.at);
+         ++i) {  // itself first, then the others of its group
       const std::uint32_t step = steps[c.at + (i - c.at) % (c.end - c.at)];
       const auto blocker = unmet(at.party, step);
       if (!blocker) continue;
       if (step != at.step) return {fmt::format("is grouped with {}", walk.describe(step)), here(step)};
       const bool host = walk.op(*blocker).kind == OpKind::host_wait;
-      return {fmt::format("waits for {}{}", host ? "the host, which is in " : "the event of ", walk.describe(*blocker)),
+      return {fmt::format("waits for {}{}", host ? "the host, which is in " : "the event of ",
+                          walk.describe(*blocker)),
               here(*blocker)};
     }
   }
@@ -251,10 +267,11 @@ void check_deadlock(const Parties& parties, SendSemantics sends, Findings& findi
   }
   const bool cycle = at.has_value();
   lines.erase(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(first));
-  findings.add(fmt::format("deadlock: {} of {} ranks cannot finish ({} sends); {}", execution.stuck_ranks(),
-                           parties.ranks.size(), sends == SendSemantics::rendezvous ? "rendezvous" : "buffered",
-                           cycle ? "these wait for each other:" : "this is what the first one waits for:"),
-               std::move(lines));
+  findings.add(
+      fmt::format("deadlock: {} of {} ranks cannot finish ({} sends); {}", execution.stuck_ranks(),
+                  parties.ranks.size(), sends == SendSemantics::rendezvous ? "rendezvous" : "buffered",
+                  cycle ? "these wait for each other:" : "this is what the first one waits for:"),
+      std::move(lines));
 }
 
 }  // namespace orrery::schedule

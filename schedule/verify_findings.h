@@ -1,5 +1,5 @@
-// Collects what verify finds. A mistake in a block shows at every call of it: the same mistake of the same op is
-// reported once, and of each kind of mistake only the first few, with the number of the others.
+// Collects what verify finds. A mistake in a block shows at every call of it: the same mistake of the same op
+// is reported once, and of each kind of mistake only the first few, with the number of the others.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ namespace orrery::schedule {
 
 class Findings {
  public:
-  // `kind` groups findings for counting; (kind, program, place) names one mistake. Text is only built when kept:
+  // `kind` groups findings for counting; (kind, program, place) names one mistake. Text is only built when
+  // kept:
   //     if (findings.is_new("race", program, view)) findings.add(...)
   bool is_new(std::string_view kind, std::size_t program, std::size_t place) {
     if (!seen_.emplace(kind, program, place).second) return false;
@@ -28,7 +29,8 @@ class Findings {
   bool empty() const { return list_.empty(); }
   std::vector<Finding> take() {
     for (const auto& [kind, times] : times_)
-      if (times > kShown) list_.push_back({std::to_string(times - kShown) + " more of the kind: " + kind, {}});
+      if (times > kShown)
+        list_.push_back({std::to_string(times - kShown) + " more of the kind: " + kind, {}});
     return std::move(list_);
   }
 

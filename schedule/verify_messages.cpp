@@ -1,5 +1,6 @@
-// Closes the set of ranks under point-to-point peers, pairs the ports, compares the sequences. Ranks of one program are
-// alike, so a pair of programs (and ports) is compared once. Cost: O(ranks x ports + messages of distinct pairs).
+// Closes the set of ranks under point-to-point peers, pairs the ports, compares the sequences. Ranks of one
+// program are alike, so a pair of programs (and ports) is compared once. Cost: O(ranks x ports + messages of
+// distinct pairs).
 #include "schedule/verify_messages.h"
 
 #include <fmt/format.h>
@@ -23,7 +24,8 @@ std::uint8_t direction_of(Stream stream) {
 ProgramPorts ports_of(const Schedule& s, const Walk& walk) {
   ProgramPorts result;
   const Program& p = *walk.program;
-  for (const Op& op : p.ops) result.bytes.push_back(is_communication(op.kind) ? message_bytes(p, op).count() : 0);
+  for (const Op& op : p.ops)
+    result.bytes.push_back(is_communication(op.kind) ? message_bytes(p, op).count() : 0);
   result.of_step.resize(walk.steps.size());
   std::map<std::tuple<PortKind, std::uint8_t, std::int64_t, std::uint8_t>, std::uint32_t> numbers;
   for (std::uint32_t step = 0; step < walk.steps.size(); ++step) {
@@ -76,7 +78,8 @@ class Matcher {
 
   bool too_many() {
     if (findings_.is_new("size", kNoProgram, 0))
-      findings_.add(fmt::format("more than {} ranks talk to each other point to point: too many to check", kMostRanks));
+      findings_.add(
+          fmt::format("more than {} ranks talk to each other point to point: too many to check", kMostRanks));
     return false;
   }
 
@@ -84,7 +87,8 @@ class Matcher {
     const auto [at, is_new] = known_.emplace(rank, static_cast<std::uint32_t>(parties_.ranks.size()));
     if (is_new) {
       const auto program = static_cast<std::uint32_t>(s_.program_group.index(rank));
-      parties_.ranks.push_back({rank, program, std::vector<std::vector<Side>>(parties_.programs[program].ports.size())});
+      parties_.ranks.push_back(
+          {rank, program, std::vector<std::vector<Side>>(parties_.programs[program].ports.size())});
     }
     return at->second;
   }
@@ -95,8 +99,8 @@ class Matcher {
     if (g.contains(rank) && g.index(rank) < g.size && g.member(rank, g.size - 1) < s_.world) return true;
     const auto program = static_cast<std::size_t>(s_.program_group.index(rank));
     if (findings_.is_new("group", program, group))
-      findings_.add(fmt::format("rank {} (program {}) communicates in group {}, which it is not a member of", rank,
-                                as_name(s_.programs[program].name), as_name(g.name)));
+      findings_.add(fmt::format("rank {} (program {}) communicates in group {}, which it is not a member of",
+                                rank, as_name(s_.programs[program].name), as_name(g.name)));
     return false;
   }
 
@@ -117,7 +121,8 @@ class Matcher {
   }
 
   std::uint32_t port_towards(std::int64_t peer, std::int64_t rank, const Port& port) const {
-    const std::vector<Port>& ports = parties_.programs[static_cast<std::size_t>(s_.program_group.index(peer))].ports;
+    const std::vector<Port>& ports =
+        parties_.programs[static_cast<std::size_t>(s_.program_group.index(peer))].ports;
     const PortKind wanted = port.kind == PortKind::send ? PortKind::recv : PortKind::send;
     for (std::uint32_t n = 0; n < ports.size(); ++n)
       if (ports[n].kind == wanted && ports[n].group == port.group && ports[n].direction == port.direction &&
@@ -126,13 +131,15 @@ class Matcher {
     return kNoStep;
   }
 
-  // The other programs of a collective, each by the member that is a party, else by any party of that program.
+  // The other programs of a collective, each by the member that is a party, else by any party of that
+  // program.
   void find_members(std::uint32_t i) {
     const Party& me = parties_.ranks[i];
     const std::vector<Port>& ports = parties_.ports(i).ports;
     for (std::uint32_t n = 0; n < ports.size(); ++n) {
       const Group& g = s_.groups[ports[n].group];
-      if (ports[n].kind != PortKind::collective || !g.contains(me.rank) || g.member(me.rank, g.size - 1) >= s_.world)
+      if (ports[n].kind != PortKind::collective || !g.contains(me.rank) ||
+          g.member(me.rank, g.size - 1) >= s_.world)
         continue;
       std::map<std::uint32_t, std::uint32_t> others;  // program -> party
       for (std::int64_t m = 0; m < g.size && others.size() + 1 < s_.programs.size(); ++m) {
@@ -160,8 +167,10 @@ class Matcher {
       for (const Side& side : me.sides[n]) {
         const Party& other = parties_.ranks[side.party];
         if (!compared_.emplace(me.program, n, other.program, side.port).second) continue;
-        if (side.port == kNoStep) missing(i, n, side);
-        else if (parties_.ports(i).ports[n].kind != PortKind::recv) compare(i, n, side);  // from the sender's side
+        if (side.port == kNoStep)
+          missing(i, n, side);
+        else if (parties_.ports(i).ports[n].kind != PortKind::recv)
+          compare(i, n, side);  // from the sender's side
       }
   }
 
@@ -170,8 +179,8 @@ class Matcher {
   std::string title(std::uint32_t a, std::uint32_t n, std::uint32_t b) const {
     const Port& p = port(a, n);
     if (p.kind == PortKind::collective)
-      return fmt::format("collectives of ranks {} and {} in group {}", parties_.ranks[a].rank, parties_.ranks[b].rank,
-                         as_name(s_.groups[p.group].name));
+      return fmt::format("collectives of ranks {} and {} in group {}", parties_.ranks[a].rank,
+                         parties_.ranks[b].rank, as_name(s_.groups[p.group].name));
     const bool sends = p.kind == PortKind::send;
     return fmt::format("messages from rank {} to rank {}", parties_.ranks[sends ? a : b].rank,
                        parties_.ranks[sends ? b : a].rank);
@@ -188,17 +197,20 @@ class Matcher {
   void missing(std::uint32_t a, std::uint32_t n, const Side& side) {
     if (!findings_.is_new("unmatched communication", parties_.ranks[a].program, n)) return;
     const Port& p = port(a, n);
-    const std::string_view never = p.kind == PortKind::send ? "never receives from it"
-                                   : p.kind == PortKind::recv ? "never sends to it" : "has no collective there";
+    const std::string_view never = p.kind == PortKind::send   ? "never receives from it"
+                                   : p.kind == PortKind::recv ? "never sends to it"
+                                                              : "has no collective there";
     findings_.add(fmt::format("{}: rank {} {}", title(a, n, side.party), parties_.ranks[side.party].rank,
-                              p.direction == 0 ? std::string(never) : fmt::format("{} on the stream of that direction", never)),
+                              p.direction == 0 ? std::string(never)
+                                               : fmt::format("{} on the stream of that direction", never)),
                   {line(a, p.steps.front())});
   }
 
   bool agree(std::uint32_t a, std::uint32_t step_a, std::uint32_t b, std::uint32_t step_b) const {
     const Walk &wa = parties_.walk(a), &wb = parties_.walk(b);
     const Op &x = wa.op(step_a), &y = wb.op(step_b);
-    if (parties_.ports(a).bytes[wa.steps[step_a].op] != parties_.ports(b).bytes[wb.steps[step_b].op]) return false;
+    if (parties_.ports(a).bytes[wa.steps[step_a].op] != parties_.ports(b).bytes[wb.steps[step_b].op])
+      return false;
     if (is_point_to_point(x.kind))
       return x.site == y.site && wa.call(step_a).microbatch == wb.call(step_b).microbatch;
     return x.kind == y.kind && s_.shapes[x.shape].reduce == s_.shapes[y.shape].reduce;
@@ -216,12 +228,14 @@ class Matcher {
     if (i < mine.size()) lines.push_back(line(a, mine[i]));
     if (i < theirs.size()) lines.push_back(line(b, theirs[i]));
     if (i < common)
-      findings_.add(fmt::format("{}: number {} does not match (size, tag, microbatch or kind differ)", title(a, n, b), i),
+      findings_.add(fmt::format("{}: number {} does not match (size, tag, microbatch or kind differ)",
+                                title(a, n, b), i),
                     std::move(lines));
     else
-      findings_.add(fmt::format("{}: {} on rank {}, but {} on rank {}; the first without partner:", title(a, n, b),
-                                mine.size(), parties_.ranks[a].rank, theirs.size(), parties_.ranks[b].rank),
-                    std::move(lines));
+      findings_.add(
+          fmt::format("{}: {} on rank {}, but {} on rank {}; the first without partner:", title(a, n, b),
+                      mine.size(), parties_.ranks[a].rank, theirs.size(), parties_.ranks[b].rank),
+          std::move(lines));
   }
 
   const Schedule& s_;
@@ -233,7 +247,8 @@ class Matcher {
 
 }  // namespace
 
-bool match_messages(const Schedule& schedule, const std::vector<Walk>& walks, Parties& parties, Findings& findings) {
+bool match_messages(const Schedule& schedule, const std::vector<Walk>& walks, Parties& parties,
+                    Findings& findings) {
   return Matcher(schedule, walks, parties, findings).run();
 }
 

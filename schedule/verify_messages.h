@@ -1,10 +1,11 @@
-// Who talks to whom: the ranks that are checked (one of each program, and whoever they send to or receive from), and
-// for each of them the communication ops in the order in which they are matched.
+// Who talks to whom: the ranks that are checked (one of each program, and whoever they send to or receive
+// from), and for each of them the communication ops in the order in which they are matched.
 //
 // A port is one direction of talk of a program: sends, or receives, with one peer offset in one group in one
-// direction of the pipeline; or the collectives of one group. The i-th op of a port, in host issue order, meets the
-// i-th op of the port on the other side. Streams tell the direction: pipe_*_forward, pipe_*_backward, all others
-// together; so where one pair of ranks exchanges both on one stream, they must be issued in the same order.
+// direction of the pipeline; or the collectives of one group. The i-th op of a port, in host issue order,
+// meets the i-th op of the port on the other side. Streams tell the direction: pipe_*_forward,
+// pipe_*_backward, all others together; so where one pair of ranks exchanges both on one stream, they must be
+// issued in the same order.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +39,9 @@ struct ProgramPorts {
   std::vector<std::int64_t> bytes;  // of each op of the program
 };
 
-// A rank that is checked. For each port: the ranks (as indices into Parties::ranks) and ports on the other side; of a
-// collective, those of other programs, as ranks of one program come to it alike. A side that is missing has no port.
+// A rank that is checked. For each port: the ranks (as indices into Parties::ranks) and ports on the other
+// side; of a collective, those of other programs, as ranks of one program come to it alike. A side that is
+// missing has no port.
 struct Side {
   std::uint32_t party = 0;
   std::uint32_t port = kNoStep;
@@ -59,8 +61,10 @@ struct Parties {
   const ProgramPorts& ports(std::uint32_t party) const { return programs[ranks[party].program]; }
 };
 
-// Finds the parties and their sides, and checks that both sides of every message and all members of every collective
-// agree: number, kind, bytes, and of messages the tag (site) and microbatch. False: too many ranks to check.
-bool match_messages(const Schedule& schedule, const std::vector<Walk>& walks, Parties& parties, Findings& findings);
+// Finds the parties and their sides, and checks that both sides of every message and all members of every
+// collective agree: number, kind, bytes, and of messages the tag (site) and microbatch. False: too many ranks
+// to check.
+bool match_messages(const Schedule& schedule, const std::vector<Walk>& walks, Parties& parties,
+                    Findings& findings);
 
 }  // namespace orrery::schedule

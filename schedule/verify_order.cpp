@@ -39,13 +39,15 @@ struct UnitRuns {
 
 std::string unit_text(const Program& p, std::uint32_t unit) {
   if (unit >= p.units.size()) return fmt::format("unit {}", unit);
-  if (p.units[unit].kind == UnitKind::layer) return fmt::format("unit {} (layer {})", unit, p.units[unit].layer);
+  if (p.units[unit].kind == UnitKind::layer)
+    return fmt::format("unit {} (layer {})", unit, p.units[unit].layer);
   return fmt::format("unit {} ({})", unit, name(p.units[unit].kind));
 }
 
 }  // namespace
 
-void check_order(const Schedule& schedule, std::size_t program, const Walk& walk, const Cut& cut, Findings& findings) {
+void check_order(const Schedule& schedule, std::size_t program, const Walk& walk, const Cut& cut,
+                 Findings& findings) {
   const Program& p = *walk.program;
   std::vector<Direction> directions;
   for (const Block& block : p.blocks) directions.push_back(direction_of(p, block));
@@ -71,9 +73,12 @@ void check_order(const Schedule& schedule, std::size_t program, const Walk& walk
   for (const auto& [unit, runs] : units) {
     if (runs.backward == 0) continue;
     for (const auto& [microbatch, r] : runs.microbatches) {
-      if (r.backward && !r.forward) fail(unit, fmt::format("runs microbatch {} backward but never forward", r.shown));
-      else if (r.wrong) fail(unit, fmt::format("runs microbatch {} backward before forward", r.shown));
-      else if (!r.backward) fail(unit, fmt::format("runs microbatch {} forward but never backward", r.shown));
+      if (r.backward && !r.forward)
+        fail(unit, fmt::format("runs microbatch {} backward but never forward", r.shown));
+      else if (r.wrong)
+        fail(unit, fmt::format("runs microbatch {} backward before forward", r.shown));
+      else if (!r.backward)
+        fail(unit, fmt::format("runs microbatch {} forward but never backward", r.shown));
     }
     if (runs.forward == runs.backward && runs.forward != expected)
       fail(unit, fmt::format("runs {} of {} microbatches", runs.forward + cut.skip, schedule.microbatches));

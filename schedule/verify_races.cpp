@@ -1,9 +1,9 @@
-// Vector clocks, one component a stream (Lamport; Mattern 1989): an op that starts with clock c comes after the n-th op
-// of stream t exactly if c[t] >= n. Every atom of a buffer instance (verify_regions.h) keeps its last write and the
-// last read of every stream. The step is walked twice, as a step follows the last one without a barrier. A member of a
-// group starts with the clock of the group's beginning and the events awaited so far; this leaves out only order that
-// later members' events would add. A transfer counts as done when it ended on this rank.
-// Cost: O(accesses x atoms of a view), 52 bytes an atom and instance.
+// Vector clocks, one component a stream (Lamport; Mattern 1989): an op that starts with clock c comes after
+// the n-th op of stream t exactly if c[t] >= n. Every atom of a buffer instance (verify_regions.h) keeps its
+// last write and the last read of every stream. The step is walked twice, as a step follows the last one
+// without a barrier. A member of a group starts with the clock of the group's beginning and the events
+// awaited so far; this leaves out only order that later members' events would add. A transfer counts as done
+// when it ended on this rank. Cost: O(accesses x atoms of a view), 52 bytes an atom and instance.
 #include "schedule/verify_races.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ void join(Clock& into, const Clock& other) {
 }
 
 struct Atom {
-  std::uint32_t write = 0;  // its number on its stream, from 1; 0: none
+  std::uint32_t write = 0;    // its number on its stream, from 1; 0: none
   std::uint16_t readers = 0;  // streams that read it since, a bit each
   std::uint8_t write_stream = 0;
   bool written = false;  // since the allocation
@@ -47,8 +47,13 @@ struct Current {
 
 class RaceChecker {
  public:
-  RaceChecker(const Schedule& schedule, std::size_t index, std::int64_t rank, const Walk& walk, Findings& findings)
-      : p_(*walk.program), index_(index), walk_(walk), findings_(findings), regions_(cut_regions(schedule, p_, rank)) {}
+  RaceChecker(const Schedule& schedule, std::size_t index, std::int64_t rank, const Walk& walk,
+              Findings& findings)
+      : p_(*walk.program),
+        index_(index),
+        walk_(walk),
+        findings_(findings),
+        regions_(cut_regions(schedule, p_, rank)) {}
 
   void run() {
     if (!prepare()) return;
@@ -137,9 +142,11 @@ class RaceChecker {
   }
 
   void read(Atom& atom, const View& v, const Current& now) {
-    if (!atom.written) fault("read before written", v, now, "reads {}, of which that part is not written yet");
+    if (!atom.written)
+      fault("read before written", v, now, "reads {}, of which that part is not written yet");
     if (!now.after(atom.write_stream, atom.write))
-      race("read races with write", v, now, "reads {} while {} may still be writing it", atom.write_stream, atom.write);
+      race("read races with write", v, now, "reads {} while {} may still be writing it", atom.write_stream,
+           atom.write);
     atom.reads[now.stream] = now.number;
     atom.readers = static_cast<std::uint16_t>(atom.readers | (1U << now.stream));
   }
@@ -155,7 +162,8 @@ class RaceChecker {
 
   void write(Atom& atom, const View& v, const Current& now) {
     if (!now.after(atom.write_stream, atom.write))
-      race("two writes race", v, now, "writes {} while {} may still be writing it", atom.write_stream, atom.write);
+      race("two writes race", v, now, "writes {} while {} may still be writing it", atom.write_stream,
+           atom.write);
     each_open_read(atom, now, [&](std::size_t stream, std::uint32_t number) {
       race("write races with read", v, now, "writes {} while {} may still be reading it", stream, number);
     });
@@ -171,7 +179,8 @@ class RaceChecker {
     alive_[id] = 0;
     for (const Atom& atom : atoms_of(id)) {
       if (!now.after(atom.write_stream, atom.write))
-        race("freed in use", v, now, "frees {} while {} may still be writing it", atom.write_stream, atom.write);
+        race("freed in use", v, now, "frees {} while {} may still be writing it", atom.write_stream,
+             atom.write);
       each_open_read(atom, now, [&](std::size_t stream, std::uint32_t number) {
         race("freed in use", v, now, "frees {} while {} may still be reading it", stream, number);
       });
@@ -189,29 +198,32 @@ class RaceChecker {
 
   void found(std::string_view kind, std::size_t place, const std::string& text) {
     found_ = true;
-    if (findings_.is_new(kind, index_, place)) findings_.add(fmt::format("program {} {}", as_name(p_.name), text));
+    if (findings_.is_new(kind, index_, place))
+      findings_.add(fmt::format("program {} {}", as_name(p_.name), text));
   }
 
   void fault(std::string_view kind, const View& v, const Current& now, std::string_view text) {
     found_ = true;
     if (!findings_.is_new(kind, index_, static_cast<std::size_t>(&v - p_.views.data()))) return;
-    findings_.add(fmt::format("program {}: {} {}", as_name(p_.name), walk_.describe(now.step),
-                              fmt::format(fmt::runtime(text), walk_.instance_text(walk_.id(now.step, v.formal)))));
+    findings_.add(
+        fmt::format("program {}: {} {}", as_name(p_.name), walk_.describe(now.step),
+                    fmt::format(fmt::runtime(text), walk_.instance_text(walk_.id(now.step, v.formal)))));
   }
 
-  void race(std::string_view kind, const View& v, const Current& now, std::string_view text, std::size_t stream,
-            std::uint32_t number) {
+  void race(std::string_view kind, const View& v, const Current& now, std::string_view text,
+            std::size_t stream, std::uint32_t number) {
     found_ = true;
     if (!findings_.is_new(kind, index_, static_cast<std::size_t>(&v - p_.views.data()))) return;
     const std::vector<std::uint32_t>& others = walk_.streams[stream];
     const std::uint32_t other = others[(number - 1) % others.size()];
     const bool last_step = number <= others.size() && now.number > walk_.streams[now.stream].size();
-    findings_.add(fmt::format("program {}: {} {}", as_name(p_.name), walk_.describe(now.step),
-                              fmt::format(fmt::runtime(text), walk_.instance_text(walk_.id(now.step, v.formal)),
-                                          walk_.describe(other))),
-                  {fmt::format("{} on stream {}", walk_.describe(now.step), name(static_cast<Stream>(now.stream))),
-                   fmt::format("{} on stream {}{}: no event orders them", walk_.describe(other),
-                               name(static_cast<Stream>(stream)), last_step ? ", in the step before" : "")});
+    findings_.add(
+        fmt::format("program {}: {} {}", as_name(p_.name), walk_.describe(now.step),
+                    fmt::format(fmt::runtime(text), walk_.instance_text(walk_.id(now.step, v.formal)),
+                                walk_.describe(other))),
+        {fmt::format("{} on stream {}", walk_.describe(now.step), name(static_cast<Stream>(now.stream))),
+         fmt::format("{} on stream {}{}: no event orders them", walk_.describe(other),
+                     name(static_cast<Stream>(stream)), last_step ? ", in the step before" : "")});
   }
 
   const Program& p_;

@@ -1,6 +1,7 @@
-// Buffers of one rank: every read after the write it needs, every write after earlier reads and writes, memory
-// allocated before use, freed once, when nobody can still be using it, and nothing left at the end of the step.
-// "After" is what the schedule itself guarantees: stream order, events, and the host that waited for one.
+// Buffers of one rank: every read after the write it needs, every write after earlier reads and writes,
+// memory allocated before use, freed once, when nobody can still be using it, and nothing left at the end of
+// the step. "After" is what the schedule itself guarantees: stream order, events, and the host that waited
+// for one.
 #pragma once
 
 #include "schedule/verify_findings.h"

@@ -1,8 +1,9 @@
-// Per buffer: if all strided views share one stride S, element e has the coordinates (e / S, e % S), a strided view is
-// a rectangle and a contiguous one at most three of them; the views' edges cut the plane into a small grid of cells.
-// If strides differ, every row of every view is an interval, and their ends cut a line. Either way, each cell gets a
-// signature: the XOR of a 64-bit number of every view that covers it. Cells of one signature are one atom.
-// Cost: (views of a buffer)^2 cells in the first case, rows log rows in the second.
+// Per buffer: if all strided views share one stride S, element e has the coordinates (e / S, e % S), a
+// strided view is a rectangle and a contiguous one at most three of them; the views' edges cut the plane into
+// a small grid of cells. If strides differ, every row of every view is an interval, and their ends cut a
+// line. Either way, each cell gets a signature: the XOR of a 64-bit number of every view that covers it.
+// Cells of one signature are one atom. Cost: (views of a buffer)^2 cells in the first case, rows log rows in
+// the second.
 #include "schedule/verify_regions.h"
 
 #include <algorithm>
@@ -128,7 +129,8 @@ class BufferCutter {
   void paint(const std::vector<std::vector<Box>>& boxes) {
     signatures_.assign(rows_.size() * columns_.size(), 0);
     for (std::size_t v = 0; v < boxes.size(); ++v)
-      for (const Box& b : boxes[v]) each_cell(b, [&](std::size_t cell) { signatures_[cell] ^= signature_of(v); });
+      for (const Box& b : boxes[v])
+        each_cell(b, [&](std::size_t cell) { signatures_[cell] ^= signature_of(v); });
   }
 
   void collect(const std::vector<std::vector<Box>>& boxes) {
@@ -170,7 +172,8 @@ Regions cut_regions(const Schedule& schedule, const Program& program, std::int64
       for (const View& v : program.views_of(op)) {
         if (v.count() == 0) continue;
         const std::size_t buffer = program.formals_of(block)[v.formal].buffer.index();
-        const std::int64_t shard = v.shard_stride == 0 ? 0 : schedule.groups[op.group].index(rank) * v.shard_stride;
+        const std::int64_t shard =
+            v.shard_stride == 0 ? 0 : schedule.groups[op.group].index(rank) * v.shard_stride;
         const Strided key{v.offset + shard, v.rows, v.columns, v.rows == 1 ? v.columns : v.row_stride};
         const auto at = distinct[buffer].emplace(key, distinct[buffer].size()).first;
         uses[static_cast<std::size_t>(&v - program.views.data())] = {buffer, at->second, false};

@@ -1,5 +1,6 @@
-// Cuts every buffer into atoms: the largest pieces that each view of a program either covers or does not touch. The
-// race check then keeps one state an atom, and is exact for any overlap of views, without comparing rectangles.
+// Cuts every buffer into atoms: the largest pieces that each view of a program either covers or does not
+// touch. The race check then keeps one state an atom, and is exact for any overlap of views, without
+// comparing rectangles.
 #pragma once
 
 #include <cstdint>

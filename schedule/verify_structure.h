@@ -1,5 +1,5 @@
-// The first check: every index in range, layout canonical, views inside their buffers, each kind with the operands,
-// group and stream that it needs. The other checks, and every consumer, rest on it.
+// The first check: every index in range, layout canonical, views inside their buffers, each kind with the
+// operands, group and stream that it needs. The other checks, and every consumer, rest on it.
 #pragma once
 
 #include "schedule/ir.h"

@@ -1,6 +1,6 @@
-// Unrolls programs with their loops cut (see verify_walk.h). An event is the last one recorded on the same buffer
-// instance before the wait in host issue order, as cudaStreamWaitEvent captures it; one that was never recorded in
-// this step does not hold anything up. Cost: linear in the walked ops.
+// Unrolls programs with their loops cut (see verify_walk.h). An event is the last one recorded on the same
+// buffer instance before the wait in host issue order, as cudaStreamWaitEvent captures it; one that was never
+// recorded in this step does not hold anything up. Cost: linear in the walked ops.
 #include "schedule/verify_walk.h"
 
 #include <fmt/format.h>
@@ -33,9 +33,10 @@ std::vector<std::uint64_t> named_microbatches(const Schedule& schedule) {
   return named;
 }
 
-// The step of a repeat that runs across the gap (a, b); 0 when it does not; none when only some of its calls do, or
-// with different steps.
-std::optional<std::uint32_t> spanning_step(const Program& p, const Repeat& r, std::uint64_t a, std::uint64_t b) {
+// The step of a repeat that runs across the gap (a, b); 0 when it does not; none when only some of its calls
+// do, or with different steps.
+std::optional<std::uint32_t> spanning_step(const Program& p, const Repeat& r, std::uint64_t a,
+                                           std::uint64_t b) {
   std::optional<std::uint32_t> step;
   for (std::uint32_t c = 0; c < r.call_count; ++c) {
     const Call& call = p.calls[r.first_call + c];
@@ -48,7 +49,8 @@ std::optional<std::uint32_t> spanning_step(const Program& p, const Repeat& r, st
 }
 
 // The most microbatches that can be left out between a and b; 0: none.
-std::uint64_t largest_skip(const Schedule& schedule, std::uint64_t a, std::uint64_t b, std::uint32_t repeat_limit) {
+std::uint64_t largest_skip(const Schedule& schedule, std::uint64_t a, std::uint64_t b,
+                           std::uint32_t repeat_limit) {
   constexpr std::uint64_t kLargestPeriod = 1U << 20;
   std::uint64_t skip = b - a - 1, period = 1;
   bool spanned = false;
@@ -116,7 +118,8 @@ class Walker {
     const Call& call = p_.calls[index];
     const Block& block = p_.block(call);
     const auto first_id = static_cast<std::uint32_t>(walk_.ids.size());
-    for (const Formal& f : p_.formals_of(block)) walk_.ids.push_back(dense(f.buffer, p_.instance(f, call, microbatch)));
+    for (const Formal& f : p_.formals_of(block))
+      walk_.ids.push_back(dense(f.buffer, p_.instance(f, call, microbatch)));
     walk_.calls.push_back({index, microbatch, shown, first_id});
     for (std::uint32_t i = 0; i < block.op_count; ++i) add_step(block.first_op + i);
   }
@@ -177,7 +180,8 @@ std::uint64_t walked_ops(const Program& program, const Cut& cut) {
   std::uint64_t ops = 0, in_repeats = 0;
   for (const Call& call : program.calls) ops += program.block(call).op_count;
   for (const Repeat& r : program.repeats) {
-    const std::uint32_t step = cut.skip == 0 ? 0 : spanning_step(program, r, cut.keep_until, cut.resume_from).value_or(0);
+    const std::uint32_t step =
+        cut.skip == 0 ? 0 : spanning_step(program, r, cut.keep_until, cut.resume_from).value_or(0);
     const std::uint64_t count = step == 0 ? r.count : r.count - cut.skip / step;
     for (std::uint32_t c = 0; c < r.call_count; ++c)
       in_repeats += (count - 1) * program.block(program.calls[r.first_call + c]).op_count;
@@ -190,14 +194,15 @@ Walk walk_program(const Program& program, const Cut& cut) { return Walker(progra
 std::string Walk::instance_text(std::uint32_t id) const {
   const InstanceName& n = instances[id];
   const Buffer& buffer = program->buffers[n.buffer];
-  return buffer.instances == 1 ? as_name(buffer.name) : fmt::format("{}[{}]", as_name(buffer.name), n.instance);
+  return buffer.instances == 1 ? as_name(buffer.name)
+                               : fmt::format("{}[{}]", as_name(buffer.name), n.instance);
 }
 
 std::string Walk::describe(std::uint32_t step) const {
   const WalkedCall& c = call(step);
   const Call& named = program->calls[c.call];
-  return fmt::format("{} ({}, unit {}, microbatch {})", name(op(step).kind), as_name(program->block(named).name),
-                     named.unit, c.shown);
+  return fmt::format("{} ({}, unit {}, microbatch {})", name(op(step).kind),
+                     as_name(program->block(named).name), named.unit, c.shown);
 }
 
 }  // namespace orrery::schedule

@@ -1,12 +1,13 @@
 // A program unrolled for checking: which instances its calls bind, its streams, what each op comes after.
 //
 // Loops over microbatches are cut, so that the work does not grow with their number. A cut leaves out `skip`
-// consecutive microbatches, the same for every program: those behind the last microbatch that any program names
-// before its steady state (`keep_until`) and before the first that any names after it (`resume_from`). Repeats that
-// run across that gap make skip / step fewer iterations; microbatches from resume_from on are renumbered by -skip.
-// What remains is the schedule that the same builders make for `skip` microbatches fewer, so a message, a count or a
-// slot that is wrong in the whole is wrong in it. Kept are at least `repeat_limit` iterations of every repeat, and
-// where slots are reused enough for every slot to be reused at least once.
+// consecutive microbatches, the same for every program: those behind the last microbatch that any program
+// names before its steady state (`keep_until`) and before the first that any names after it (`resume_from`).
+// Repeats that run across that gap make skip / step fewer iterations; microbatches from resume_from on are
+// renumbered by -skip. What remains is the schedule that the same builders make for `skip` microbatches
+// fewer, so a message, a count or a slot that is wrong in the whole is wrong in it. Kept are at least
+// `repeat_limit` iterations of every repeat, and where slots are reused enough for every slot to be reused at
+// least once.
 #pragma once
 
 #include <array>
@@ -41,10 +42,10 @@ struct WalkedCall {
 // One op of the host's list.
 struct Step {
   std::uint32_t op = 0;
-  std::uint32_t call = 0;          // index into Walk::calls
-  std::uint32_t first_after = 0;   // steps whose events it awaits, in Walk::after
+  std::uint32_t call = 0;         // index into Walk::calls
+  std::uint32_t first_after = 0;  // steps whose events it awaits, in Walk::after
   std::uint32_t after_count = 0;
-  std::uint32_t gate = kNoStep;    // the last host_wait before it: it is not issued earlier
+  std::uint32_t gate = kNoStep;  // the last host_wait before it: it is not issued earlier
 };
 
 struct InstanceName {
@@ -56,13 +57,15 @@ struct Walk {
   std::vector<WalkedCall> calls;
   std::vector<Step> steps;
   std::vector<std::uint32_t> after;
-  std::vector<std::uint32_t> ids;           // dense numbers of the instances that formals are bound to
-  std::vector<InstanceName> instances;      // by dense number
+  std::vector<std::uint32_t> ids;       // dense numbers of the instances that formals are bound to
+  std::vector<InstanceName> instances;  // by dense number
   std::array<std::vector<std::uint32_t>, kStreams> streams;  // steps, in order
 
   const Op& op(std::uint32_t step) const { return program->ops[steps[step].op]; }
   const WalkedCall& call(std::uint32_t step) const { return calls[steps[step].call]; }
-  std::uint32_t id(std::uint32_t step, std::uint16_t formal) const { return ids[call(step).first_id + formal]; }
+  std::uint32_t id(std::uint32_t step, std::uint16_t formal) const {
+    return ids[call(step).first_id + formal];
+  }
   std::string instance_text(std::uint32_t id) const;  // "hidden[3]"
   std::string describe(std::uint32_t step) const;     // "send (send_forward, unit 2, microbatch 1)"
 };

@@ -27,7 +27,8 @@ OneOp three_buffers() {
 TEST(KernelWork, GemmIsTwoMnkAndReadsEachOperandOnce) {
   OneOp one = three_buffers();  // y [16 x 8] = x [16 x 4] w^T [8 x 4]
   one.p.op(OpKind::gemm, Phase::forward,
-           {{.formal = 0, .role = Role::x}, {.formal = 1, .role = Role::w},
+           {{.formal = 0, .role = Role::x},
+            {.formal = 1, .role = Role::w},
             {.formal = 2, .role = Role::y, .access = Access::write}});
   const KernelWork w = one.work({.m = 16, .n = 8, .k = 4});
   EXPECT_EQ(w.flops.value(), 2 * 16 * 8 * 4);
@@ -72,8 +73,8 @@ TEST(KernelWork, SeparateAttentionExecutesTheFullSquare) {
     EXPECT_EQ(one.work(shape).flops.value(), product);
     forward += one.work(shape).square.value();
   }
-  for (const OpKind kind : {OpKind::attention_dprobabilities, OpKind::attention_dvalue, OpKind::attention_dquery,
-                            OpKind::attention_dkey}) {
+  for (const OpKind kind : {OpKind::attention_dprobabilities, OpKind::attention_dvalue,
+                            OpKind::attention_dquery, OpKind::attention_dkey}) {
     OneOp one = three_buffers();
     one.p.op(kind, Phase::backward, {});
     backward += one.work(shape).model_flops.value();
@@ -87,7 +88,8 @@ TEST(KernelWork, AnEmbeddingReadsOnlyTheRowsItLooksUp) {
              {.name = "table", .type = DataType::bf16, .elements = 100'000},
              {.name = "y", .type = DataType::bf16, .elements = 4 * 8}});
   one.p.op(OpKind::embedding_forward, Phase::forward,
-           {{.formal = 0, .role = Role::tokens}, {.formal = 1, .role = Role::w},
+           {{.formal = 0, .role = Role::tokens},
+            {.formal = 1, .role = Role::w},
             {.formal = 2, .role = Role::y, .access = Access::write}});
   EXPECT_EQ(one.work({}).read.count(), 4 * 4 + 4 * 8 * 2);
   EXPECT_EQ(one.work({}).written.count(), 4 * 8 * 2);

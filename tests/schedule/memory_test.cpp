@@ -18,14 +18,19 @@ std::int64_t unrolled_peak(const Program& program) {
   return top;
 }
 
-// One persistent buffer of 1000 B, an activation of 512 B for each microbatch, a workspace of 3 B inside both blocks.
+// One persistent buffer of 1000 B, an activation of 512 B for each microbatch, a workspace of 3 B inside both
+// blocks.
 Program two_phase_program(std::uint32_t count) {
   SmallProgram p;
-  const BufferId weights = p.buffer({.name = "w", .kind = BufferKind::weight, .type = DataType::byte,
-                                     .persistent = true, .elements = 1000, .instances = 2});
+  const BufferId weights = p.buffer({.name = "w",
+                                     .kind = BufferKind::weight,
+                                     .type = DataType::byte,
+                                     .persistent = true,
+                                     .elements = 1000,
+                                     .instances = 2});
   const BufferId act = p.buffer({.name = "act", .type = DataType::byte, .elements = 512, .instances = count});
-  const BufferId work = p.buffer({.name = "work", .kind = BufferKind::workspace, .type = DataType::byte,
-                                  .elements = 3});
+  const BufferId work =
+      p.buffer({.name = "work", .kind = BufferKind::workspace, .type = DataType::byte, .elements = 3});
   p.block("forward", {{weights}, {act, 0, 0, 1}, {work}});
   p.op(OpKind::fill, Phase::forward, {{.formal = 1, .access = Access::write, .allocates = true}});
   p.op(OpKind::cast, Phase::forward,
@@ -67,7 +72,8 @@ TEST(Memory, ThirtyThousandIterationsAreNotUnrolled) {
 
 TEST(Memory, HostBuffersAreCountedApart) {
   SmallProgram p;
-  const BufferId pinned = p.buffer({.name = "pinned", .type = DataType::fp32, .on_host = true, .elements = 100});
+  const BufferId pinned =
+      p.buffer({.name = "pinned", .type = DataType::fp32, .on_host = true, .elements = 100});
   p.block("b", {{pinned}});
   p.op(OpKind::copy_to_host, Phase::forward,
        {{.formal = 0, .role = Role::y, .access = Access::write, .allocates = true, .frees = true}});
@@ -93,13 +99,18 @@ TEST(Memory, ClosedFormEqualsTheUnrolledWalk) {
     const auto below = [&](unsigned n) { return static_cast<std::uint32_t>(random() % n); };
     SmallProgram p;
     for (int b = 0; b < 4; ++b)
-      p.buffer({.name = "b" + std::to_string(b), .type = DataType::byte, .persistent = b == 0,
-                .elements = 1 + below(3000), .instances = 3});
+      p.buffer({.name = "b" + std::to_string(b),
+                .type = DataType::byte,
+                .persistent = b == 0,
+                .elements = 1 + below(3000),
+                .instances = 3});
     for (int block = 0; block < 4; ++block) {
       p.block("block" + std::to_string(block), {{BufferId(1)}, {BufferId(2)}, {BufferId(3)}});
       for (std::uint32_t i = 0, n = 1 + below(4); i < n; ++i)
         p.op(OpKind::add, static_cast<Phase>(below(kPhases)),
-             {{.formal = static_cast<std::uint16_t>(below(3)), .allocates = below(3) == 0, .frees = below(4) == 0}});
+             {{.formal = static_cast<std::uint16_t>(below(3)),
+               .allocates = below(3) == 0,
+               .frees = below(4) == 0}});
     }
     for (std::uint32_t r = 0; r < 4; ++r) {
       if (below(2) == 0) p.call({BlockId(below(4))});

@@ -17,7 +17,8 @@ TEST(ScheduleDocs, ExamplesAreReadAndVerified) {
     const std::size_t begin = at + open.size();
     const std::string example = text.substr(begin, text.find("\n```\n", begin) + 1 - begin);
     Diagnostics diagnostics;
-    const Schedule s = parse(std::make_shared<const SourceFile>(SourceFile{"docs/schedule.md", example}), diagnostics);
+    const Schedule s =
+        parse(std::make_shared<const SourceFile>(SourceFile{"docs/schedule.md", example}), diagnostics);
     ASSERT_FALSE(diagnostics.has_errors()) << diagnostics.text();
     const std::vector<Finding> findings = verify(s);
     if (example.find("// deadlock") == std::string::npos) {
@@ -27,7 +28,8 @@ TEST(ScheduleDocs, ExamplesAreReadAndVerified) {
     ++deadlocks;
     ASSERT_EQ(findings.size(), 1U);
     EXPECT_THAT(text, testing::HasSubstr("    " + findings[0].message + "\n"));
-    for (const std::string& line : findings[0].lines) EXPECT_THAT(text, testing::HasSubstr("        " + line + "\n"));
+    for (const std::string& line : findings[0].lines)
+      EXPECT_THAT(text, testing::HasSubstr("        " + line + "\n"));
   }
   EXPECT_GE(examples, 3);
   EXPECT_EQ(deadlocks, 1);
@@ -45,7 +47,8 @@ TEST(ScheduleDocs, TheTableOfOperationsIsTheOneThatIsChecked) {
       continue;  // rows that share operands or have none
     for (const Layout layout : {Layout::tn, Layout::nn, Layout::nt}) {
       const std::string suffix = kind == OpKind::gemm ? " " + std::string(name(layout)) : "";
-      EXPECT_THAT(text, testing::HasSubstr("| " + word + suffix + " | " + std::string(operands_of(kind, layout)) + " |"));
+      EXPECT_THAT(text, testing::HasSubstr("| " + word + suffix + " | " +
+                                           std::string(operands_of(kind, layout)) + " |"));
     }
   }
 }

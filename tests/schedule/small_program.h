@@ -39,7 +39,8 @@ struct SmallProgram {
     o.first_wait = static_cast<std::uint32_t>(program.waits.size());
     Block& b = program.blocks.back();
     for (View v : views) {
-      if (v.columns == 0) v.columns = program.buffers[program.formals[b.first_formal + v.formal].buffer.index()].elements;
+      if (v.columns == 0)
+        v.columns = program.buffers[program.formals[b.first_formal + v.formal].buffer.index()].elements;
       if (v.row_stride == 0) v.row_stride = v.columns;
       program.views.push_back(v);
     }

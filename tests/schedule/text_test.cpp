@@ -62,7 +62,8 @@ program stage0 slots 3 {
 )";
 
 TEST(Text, ReportsAnUnknownKind) {
-  EXPECT_THAT(errors_of(kPipeline), testing::HasSubstr("test.schedule:27:5: error: 'release_is_no_kind' is no statement here"));
+  EXPECT_THAT(errors_of(kPipeline),
+              testing::HasSubstr("test.schedule:27:5: error: 'release_is_no_kind' is no statement here"));
 }
 
 std::string valid_pipeline() {
@@ -151,8 +152,8 @@ TEST(Text, ShapesThatAreNotInOrderOfFirstUseKeepTheirPlaces) {
   std::swap(s.shapes[0], s.shapes[1]);
   for (Op& op : s.programs[0].ops)
     if (op.shape < 2) op.shape = 1 - op.shape;
-  s.shapes.push_back({.m = 5});        // used by nothing
-  s.shapes.push_back(s.shapes[0]);     // twice in the table
+  s.shapes.push_back({.m = 5});     // used by nothing
+  s.shapes.push_back(s.shapes[0]);  // twice in the table
   s.programs[1].ops[0].shape = static_cast<std::uint32_t>(s.shapes.size() - 1);
   EXPECT_EQ(parsed(print(s)), s) << print(s);
 }
@@ -220,7 +221,8 @@ TEST(Text, UnclosedAndEmptyFilesAreErrors) {
   EXPECT_THAT(errors_of(""), testing::HasSubstr("there is no program"));
   EXPECT_THAT(errors_of("program a {\n"), testing::HasSubstr("a { is never closed"));
   EXPECT_THAT(errors_of("}\n"), testing::HasSubstr("closes nothing"));
-  EXPECT_THAT(errors_of("world 3\nprogram a {\n}\nprogram b {\n}\n"), testing::HasSubstr("world 3 is no multiple"));
+  EXPECT_THAT(errors_of("world 3\nprogram a {\n}\nprogram b {\n}\n"),
+              testing::HasSubstr("world 3 is no multiple"));
 }
 
 TEST(Text, TheUnrolledFormNamesRanksAndInstances) {
@@ -232,11 +234,14 @@ TEST(Text, TheUnrolledFormNamesRanksAndInstances) {
   EXPECT_THAT(text, testing::HasSubstr("recv y=hidden#0 from rank 3"));
 }
 
-// Mutations of a good file: they are diagnosed or read; what is read prints, reads back the same, and is verified.
+// Mutations of a good file: they are diagnosed or read; what is read prints, reads back the same, and is
+// verified.
 TEST(Text, MutatedFilesAreDiagnosedOrRead) {
   const std::string good = print(parsed(valid_pipeline()));
-  const std::vector<std::string> pieces = {"{", "}", "\n", "\"", " ", "x", "0", "-1", "99999999999999999999", "[", "]",
-                                           "!free", "grouped", "#", "#7", "+=", "wait(", ")", "//", "step", "1e+308"};
+  const std::vector<std::string> pieces = {
+      "{",  "}",    "\n",    "\"",      " ", "x",  "0",  "-1",    "99999999999999999999",
+      "[",  "]",    "!free", "grouped", "#", "#7", "+=", "wait(", ")",
+      "//", "step", "1e+308"};
   int read = 0;
   for (unsigned seed = 0; seed < 3000; ++seed) {
     std::mt19937 random(seed);
@@ -245,10 +250,14 @@ TEST(Text, MutatedFilesAreDiagnosedOrRead) {
     for (std::size_t i = 0, n = 1 + below(2); i < n; ++i) {
       const std::size_t at = below(text.size());
       const auto what = below(16);
-      if (what < 3) text.erase(at, 1 + below(4));
-      else if (what < 6) text.insert(at, pieces[below(pieces.size())]);
-      else if (what < 9) text[at] = static_cast<char>(below(256));
-      else if (what < 10) text.resize(at + 1);
+      if (what < 3)
+        text.erase(at, 1 + below(4));
+      else if (what < 6)
+        text.insert(at, pieces[below(pieces.size())]);
+      else if (what < 9)
+        text[at] = static_cast<char>(below(256));
+      else if (what < 10)
+        text.resize(at + 1);
       else if (const std::size_t digit = text.find_first_of("0123456789", at); digit != std::string::npos)
         text[digit] = static_cast<char>('0' + below(10));
     }
