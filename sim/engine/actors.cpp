@@ -71,8 +71,10 @@ class CastMaker {
 
   PortUse port_use(std::int64_t rank, const Port& port) {
     const std::uint32_t channel = in_.messages.messages[port.message].channel;
-    const std::int64_t instance = instance_of(in_.schedule, in_.messages.channels[channel], rank, port.side);
-    const std::uint64_t meeting = in_.classes.meeting[channel][static_cast<std::size_t>(instance)];
+    const std::uint32_t relation = in_.messages.relation_of(port.message);
+    const std::int64_t instance =
+        instance_of(in_.schedule, in_.messages.relations[relation], rank, port.side);
+    const std::uint64_t meeting = in_.classes.meeting[relation][static_cast<std::size_t>(instance)];
     const auto [place, fresh_place] = places_.try_emplace({channel, meeting}, cast_.places.size());
     if (fresh_place) add_place(channel, instance);
     const auto [kind, fresh_kind] = kinds_.try_emplace({place->second, port.message}, cast_.kinds.size());
@@ -82,40 +84,41 @@ class CastMaker {
   }
 
   void add_place(std::uint32_t channel, std::int64_t instance) {
-    members_of(in_.schedule, in_.messages.channels[channel], instance, members_);
+    const Relation& relation = in_.messages.relations[in_.messages.channels[channel].relation];
+    members_of(in_.schedule, relation, instance, members_);
     std::vector<std::uint32_t> classes;
     for (const std::int64_t m : members_)
       classes.push_back(in_.classes.class_of[static_cast<std::size_t>(m)]);
     std::sort(classes.begin(), classes.end());
     classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
-    const std::size_t needed = in_.messages.channels[channel].point_to_point ? 2 : classes.size();
+    const std::size_t needed = relation.point_to_point ? 2 : classes.size();
     cast_.places.push_back(
         {.channel = channel, .instance = instance, .needed = static_cast<std::uint32_t>(needed)});
   }
 
   void add_kind(Place& place, std::uint32_t message, std::uint64_t meeting) {
-    const Channel& channel = in_.messages.channels[place.channel];
+    const Relation& relation = in_.messages.relations[in_.messages.relation_of(message)];
     const TransferPlan& plan = in_.plans.plan(in_.messages, message, place.instance);
-    members_of(in_.schedule, channel, place.instance, members_);
+    members_of(in_.schedule, relation, place.instance, members_);
     TransferKind kind{.time = plan.time.ps(),
                       .sms = in_.share ? plan.sms : 0,
-                      .group = group_share(channel.group),
+                      .group = group_share(relation.group),
                       .first_load = static_cast<std::uint32_t>(cast_.loads.size())};
     const auto program = [&](std::int64_t rank) { return in_.schedule.program_group.index(rank); };
     for (const std::int64_t m : members_) kind.across |= program(m) != program(members_.front());
-    if (in_.share && kind.time > 0) add_loads(channel, message, plan, meeting);
+    if (in_.share && kind.time > 0) add_loads(relation, message, plan, meeting);
     kind.loads = static_cast<std::uint32_t>(cast_.loads.size()) - kind.first_load;
     place.most_loads = std::max(place.most_loads, kind.loads);
     cast_.kinds.push_back(kind);
   }
 
-  void add_loads(const Channel& channel, std::uint32_t message, const TransferPlan& plan,
+  void add_loads(const Relation& relation, std::uint32_t message, const TransferPlan& plan,
                  std::uint64_t meeting) {
     std::vector<std::uint64_t> seen;
     for (std::size_t i = 0; i < members_.size(); ++i) {
       std::vector<Load> loads;
-      in_.network.loads(plan, members_[i], !channel.point_to_point || i == 0,
-                        !channel.point_to_point || i == 1, loads);
+      in_.network.loads(plan, members_[i], !relation.point_to_point || i == 0,
+                        !relation.point_to_point || i == 1, loads);
       for (const Load& load : loads) {
         const std::uint64_t color = in_.classes.resource[load.resource];
         if (load.weight == 0 || std::find(seen.begin(), seen.end(), color) != seen.end()) continue;
@@ -129,11 +132,11 @@ class CastMaker {
 
   // Of all meetings of the class together.
   std::uint32_t weight_on(std::uint32_t resource, std::uint32_t message, std::uint64_t meeting) {
-    const std::uint32_t c = in_.messages.messages[message].channel;
-    const Channel& channel = in_.messages.channels[c];
+    const std::uint32_t c = in_.messages.relation_of(message);
+    const Relation& relation = in_.messages.relations[c];
     std::map<std::int64_t, std::uint64_t> sums;  // by instance
     const auto add = [&](std::int64_t rank, Side side) {
-      const std::int64_t instance = instance_of(in_.schedule, channel, rank, side);
+      const std::int64_t instance = instance_of(in_.schedule, relation, rank, side);
       const auto at = static_cast<std::size_t>(instance);
       if (in_.plans.row_of[c][at] == kNone || in_.classes.meeting[c][at] != meeting) return;
       std::vector<Load> loads;
@@ -145,8 +148,8 @@ class CastMaker {
     for (std::size_t i = in_.use.first_of_resource[resource]; i < in_.use.first_of_resource[resource + 1];
          ++i) {
       const std::int64_t rank = in_.use.of_resource[i];
-      if (!in_.schedule.groups[channel.group].contains(rank)) continue;
-      if (channel.point_to_point) {
+      if (!in_.schedule.groups[relation.group].contains(rank)) continue;
+      if (relation.point_to_point) {
         add(rank, Side::sender);
         add(rank, Side::receiver);
       } else {

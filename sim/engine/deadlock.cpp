@@ -68,12 +68,12 @@ class Reporter {
   void report_message(std::uint32_t at) {
     const FlatOp& op = flat_->ops[at];
     const Port& port = in_.messages.ports[actor().program][op.port];
-    const Channel& channel = in_.messages.channel_of(port);
+    const Relation& relation = in_.messages.relations[in_.messages.relation_of(port.message)];
     const Meeting& meeting =
         state_.meetings[state_.slot_base[state_.actors[actor_].ports[op.port].place] + op.slot];
     if (!posted(meeting, at)) return;  // this one of the run has ended
     std::vector<std::int64_t> members;
-    members_of(in_.schedule, channel, instance_of(in_.schedule, channel, actor().rank, port.side), members);
+    members_of(in_.schedule, relation, instance_of(in_.schedule, relation, actor().rank, port.side), members);
     if (port.side != Side::member) {
       const bool sends = port.side == Side::sender;
       say(at, fmt::format("waits for rank {} to {}", members[sends ? 1 : 0], sends ? "recv" : "send"));
@@ -81,7 +81,7 @@ class Reporter {
     }
     std::erase_if(members, [&](std::int64_t rank) { return has_come(meeting, rank); });
     say(at, fmt::format("waits for rank{} {} of group {}", members.size() == 1 ? "" : "s",
-                        fmt::join(members, ", "), in_.schedule.groups[channel.group].name));
+                        fmt::join(members, ", "), in_.schedule.groups[relation.group].name));
   }
 
   bool posted(const Meeting& meeting, std::uint32_t at) const {

@@ -23,16 +23,15 @@ std::size_t index_of_or_append(std::vector<T>& list, const T& item) {
   return list.size() - 1;
 }
 
-Channel channel_for(const Schedule& schedule, const Op& op) {
+Relation relation_for(const Schedule& schedule, const Op& op) {
   CHECK(op.group < schedule.groups.size(), op.group, schedule.groups.size());
-  Channel channel{.group = op.group};
-  if (!schedule::is_point_to_point(op.kind)) return channel;
+  Relation relation{.group = op.group};
+  if (!schedule::is_point_to_point(op.kind)) return relation;
   const std::int64_t size = schedule.groups[op.group].size;
   const std::int64_t offset = op.kind == OpKind::send ? op.peer : -op.peer;
-  channel.point_to_point = true;
-  channel.site = op.site;
-  channel.offset = ((offset % size) + size) % size;
-  return channel;
+  relation.point_to_point = true;
+  relation.offset = ((offset % size) + size) % size;
+  return relation;
 }
 
 Side side_of(OpKind kind) {
@@ -52,7 +51,11 @@ Messages collect_messages(const Schedule& schedule) {
         port_of_op.push_back(kNoPort);
         continue;
       }
-      const std::size_t channel = index_of_or_append(all.channels, channel_for(schedule, op));
+      const std::size_t relation = index_of_or_append(all.relations, relation_for(schedule, op));
+      const bool tagged = schedule::is_point_to_point(op.kind);
+      const std::size_t channel =
+          index_of_or_append(all.channels, Channel{.relation = static_cast<std::uint32_t>(relation),
+                                                   .site = tagged ? op.site : std::uint8_t{0}});
       const OpKind kind = op.kind == OpKind::recv ? OpKind::send : op.kind;
       const std::size_t message =
           index_of_or_append(all.messages, Message{.kind = kind,
@@ -62,25 +65,29 @@ Messages collect_messages(const Schedule& schedule) {
       port_of_op.push_back(static_cast<std::uint16_t>(index_of_or_append(ports, port)));
     }
     CHECK(ports.size() < kNoPort, ports.size());
+    std::vector<RelationUse> uses;
+    for (const Port& port : ports)
+      index_of_or_append(uses, RelationUse{.relation = all.relation_of(port.message), .side = port.side});
+    all.uses.push_back(std::move(uses));
     all.ports.push_back(std::move(ports));
     all.port_of_op.push_back(std::move(port_of_op));
   }
   return all;
 }
 
-std::int64_t instance_of(const Schedule& schedule, const Channel& channel, std::int64_t rank, Side side) {
-  const Group& group = schedule.groups[channel.group];
+std::int64_t instance_of(const Schedule& schedule, const Relation& relation, std::int64_t rank, Side side) {
+  const Group& group = schedule.groups[relation.group];
   if (side == Side::member) return group.first(rank);
   if (side == Side::sender) return rank;
-  return group.member(rank, (group.index(rank) - channel.offset + group.size) % group.size);
+  return group.member(rank, (group.index(rank) - relation.offset + group.size) % group.size);
 }
 
-void members_of(const Schedule& schedule, const Channel& channel, std::int64_t instance,
+void members_of(const Schedule& schedule, const Relation& relation, std::int64_t instance,
                 std::vector<std::int64_t>& members) {
-  const Group& group = schedule.groups[channel.group];
+  const Group& group = schedule.groups[relation.group];
   members.clear();
-  if (channel.point_to_point) {
-    const std::int64_t receiver = (group.index(instance) + channel.offset) % group.size;
+  if (relation.point_to_point) {
+    const std::int64_t receiver = (group.index(instance) + relation.offset) % group.size;
     members = {instance, group.member(instance, receiver)};
   } else {
     for (std::int64_t i = 0; i < group.size; ++i) members.push_back(group.member(instance, i));

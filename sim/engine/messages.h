@@ -1,5 +1,5 @@
-// Which communications a Schedule has, before anybody is simulated: channels (who meets whom), messages (what
-// is sent through them) and ports (a program's use of a message).
+// Which communications a Schedule has, before anybody is simulated: relations (who meets whom), channels (by
+// which tag), messages (what is sent through them) and ports (a program's use of a message).
 //
 // A channel matches its messages in host issue order: the n-th one that a member issues meets the n-th of
 // every other member. Collectives: one channel a group, as NCCL matches calls on a communicator. Send and
@@ -17,11 +17,16 @@ namespace orrery::sim::engine {
 
 inline constexpr std::uint16_t kNoPort = 0xffff;
 
-struct Channel {
+struct Relation {
   bool point_to_point = false;
   std::uint8_t group = 0;
-  std::uint8_t site = 0;    // tag of point-to-point messages
   std::int64_t offset = 0;  // receiver's index - sender's index, modulo the group's size
+  bool operator==(const Relation&) const = default;
+};
+
+struct Channel {
+  std::uint32_t relation = 0;
+  std::uint8_t site = 0;  // tag of point-to-point messages
   bool operator==(const Channel&) const = default;
 };
 
@@ -40,22 +45,32 @@ struct Port {
   bool operator==(const Port&) const = default;
 };
 
+struct RelationUse {
+  std::uint32_t relation = 0;
+  Side side = Side::member;
+  bool operator==(const RelationUse&) const = default;
+};
+
 struct Messages {
+  std::vector<Relation> relations;
   std::vector<Channel> channels;
   std::vector<Message> messages;
   std::vector<std::vector<Port>> ports;                // [program]
   std::vector<std::vector<std::uint16_t>> port_of_op;  // [program][op]; kNoPort: not a communication
-  const Channel& channel_of(const Port& port) const { return channels[messages[port.message].channel]; }
+  std::vector<std::vector<RelationUse>> uses;          // [program]: through its ports
+  std::uint32_t relation_of(std::uint32_t message) const {
+    return channels[messages[message].channel].relation;
+  }
 };
 
 Messages collect_messages(const schedule::Schedule& schedule);
 
-// An instance of a channel is named by a rank: the first member of the group, or the sender.
-std::int64_t instance_of(const schedule::Schedule& schedule, const Channel& channel, std::int64_t rank,
+// An instance of a relation is named by a rank: the first member of the group, or the sender.
+std::int64_t instance_of(const schedule::Schedule& schedule, const Relation& relation, std::int64_t rank,
                          Side side);
 
 // The ranks that meet, in group order (sender, receiver).
-void members_of(const schedule::Schedule& schedule, const Channel& channel, std::int64_t instance,
+void members_of(const schedule::Schedule& schedule, const Relation& relation, std::int64_t instance,
                 std::vector<std::int64_t>& members);
 
 }  // namespace orrery::sim::engine

@@ -24,7 +24,7 @@ class Refiner {
       if (rank >= 0 && rank < schedule.world && speed != 1.0)
         keys[static_cast<std::size_t>(rank)] =
             mix(keys[static_cast<std::size_t>(rank)], static_cast<std::uint64_t>(speed * 1e15));
-    found_.meeting.assign(messages.channels.size(), std::vector<std::uint64_t>(world, 0));
+    found_.meeting.assign(messages.relations.size(), std::vector<std::uint64_t>(world, 0));
     found_.resource.assign(use.first_of_resource.empty() ? 0 : use.first_of_resource.size() - 1, 0);
     classes_ = relabel(keys);
   }
@@ -60,11 +60,11 @@ class Refiner {
   std::uint64_t color(std::int64_t rank) const { return found_.class_of[static_cast<std::size_t>(rank)]; }
 
   void color_meetings() {
-    for (std::uint32_t c = 0; c < messages_.channels.size(); ++c) {
-      const bool pair = messages_.channels[c].point_to_point;
+    for (std::uint32_t c = 0; c < messages_.relations.size(); ++c) {
+      const bool pair = messages_.relations[c].point_to_point;
       for (std::size_t i = 0; i < plans_.row_of[c].size(); ++i) {
         if (plans_.row_of[c][i] == kNone) continue;
-        members_of(schedule_, messages_.channels[c], static_cast<std::int64_t>(i), members_);
+        members_of(schedule_, messages_.relations[c], static_cast<std::int64_t>(i), members_);
         std::uint64_t sum = 0;
         for (std::size_t m = 0; m < members_.size(); ++m)
           sum += mix(color(members_[m]) * 2 + (pair && m == 0 ? 1 : 0));
@@ -85,11 +85,12 @@ class Refiner {
     for (std::size_t r = 0; r < keys.size(); ++r) {
       std::uint64_t sum = 0;
       const auto rank = static_cast<std::int64_t>(r);
-      const auto& ports = messages_.ports[static_cast<std::size_t>(schedule_.program_group.index(rank))];
-      for (std::size_t p = 0; p < ports.size(); ++p) {
-        const std::uint32_t c = messages_.messages[ports[p].message].channel;
-        const std::int64_t instance = instance_of(schedule_, messages_.channels[c], rank, ports[p].side);
-        sum += mix(p, found_.meeting[c][static_cast<std::size_t>(instance)]);
+      for (const RelationUse& use :
+           messages_.uses[static_cast<std::size_t>(schedule_.program_group.index(rank))]) {
+        const std::int64_t instance =
+            instance_of(schedule_, messages_.relations[use.relation], rank, use.side);
+        sum += mix(static_cast<std::uint64_t>(use.side),
+                   found_.meeting[use.relation][static_cast<std::size_t>(instance)]);
       }
       for (std::size_t i = use_.first_of_rank[r]; i < use_.first_of_rank[r + 1]; ++i)
         sum += mix(use_.of_rank[i].second, found_.resource[use_.of_rank[i].first]);
@@ -117,12 +118,12 @@ RankClasses classify_ranks(const Schedule& schedule, const hardware::Cluster& cl
 RankClasses all_apart(const Schedule& schedule, const Messages& messages, std::uint32_t resources) {
   RankClasses apart;
   const auto world = static_cast<std::uint32_t>(schedule.world);
-  apart.meeting.resize(messages.channels.size());
+  apart.meeting.resize(messages.relations.size());
   for (std::uint32_t r = 0; r < world; ++r) {
     apart.class_of.push_back(r);
     apart.representative.push_back(r);
     apart.size.push_back(1);
-    for (auto& of_channel : apart.meeting) of_channel.push_back(r);
+    for (auto& of_relation : apart.meeting) of_relation.push_back(r);
   }
   for (std::uint32_t k = 0; k < resources; ++k) apart.resource.push_back(k);
   return apart;

@@ -3,8 +3,8 @@
 //
 // Partition refinement (as in colour refinement of graphs, Paige & Tarjan 1987) over ranks, meetings and
 // resources:
-//   rank      by program, speed of its GPU, the colours of its meetings (by port), the colours of the
-//   resources that
+//   rank      by program, speed of its GPU, the colours of its meetings (by relation and side), the colours
+//   of the resources that
 //             it loads (by how it loads them)
 //   meeting   by its plans and the multiset of its members' colours (sender and receiver apart)
 //   resource  by the multiset of (rank's colour, how that rank loads it)
@@ -13,7 +13,7 @@
 // Equal colours then have equal futures: all rules of the engine read only what the colours were made of.
 // Colours are 64-bit hashes.
 //
-// Cost: rounds x ranks x (ports + resources of a rank); a symmetric cluster needs one round.
+// Cost: rounds x ranks x (relations + resources of a rank); a symmetric cluster needs one round.
 #pragma once
 
 #include <cstdint>
@@ -37,11 +37,12 @@ ResourceUse find_resource_use(const schedule::Schedule& schedule, const Messages
 ResourceUse no_resource_use(const schedule::Schedule& schedule);
 
 struct RankClasses {
-  std::vector<std::uint32_t> class_of;              // [rank]
-  std::vector<std::int64_t> representative;         // [class]: its lowest rank
-  std::vector<std::int64_t> size;                   // [class]
-  std::vector<std::vector<std::uint64_t>> meeting;  // [channel][instance]: equal where the meetings are alike
-  std::vector<std::uint64_t> resource;              // [resource]: equal where the resources are alike
+  std::vector<std::uint32_t> class_of;       // [rank]
+  std::vector<std::int64_t> representative;  // [class]: its lowest rank
+  std::vector<std::int64_t> size;            // [class]
+  std::vector<std::vector<std::uint64_t>>
+      meeting;                          // [relation][instance]: equal where the meetings are alike
+  std::vector<std::uint64_t> resource;  // [resource]: equal where the resources are alike
 };
 RankClasses classify_ranks(const schedule::Schedule& schedule, const hardware::Cluster& cluster,
                            const Messages& messages, const PlanTable& plans, const ResourceUse& use);

@@ -1,5 +1,6 @@
-// Asks the network once per (rank, port, kind of load). What the members of a meeting load together on a
-// resource is summed in a scratch array over resources.
+// Asks the network once per (rank, relation, set of weights that are not 0): plans of one such set load the
+// same resources in the same order, and with what weights is told by the row and that order. What the members
+// of a meeting load together on a resource is summed in a scratch array over resources.
 #include <algorithm>
 
 #include "base/check.h"
@@ -27,51 +28,58 @@ class Collector {
         sum_(network.resource_count(), 0) {}
 
   std::vector<Entry> entries() {
-    for (std::uint32_t c = 0; c < messages_.channels.size(); ++c) {
-      shapes_of_rows(c);
+    for (std::uint32_t r = 0; r < messages_.relations.size(); ++r) {
+      choose_plans(r);
       for (std::int64_t instance = 0; instance < schedule_.world; ++instance) {
-        const std::uint32_t row = plans_.row_of[c][static_cast<std::size_t>(instance)];
-        if (row == kNone || shapes_[row].empty()) continue;
-        members_of(schedule_, messages_.channels[c], instance, members_);
-        for (const std::uint32_t plan : shapes_[row]) add_meeting(c, plan);
+        const std::uint32_t row = plans_.row_of[r][static_cast<std::size_t>(instance)];
+        if (row == kNone || chosen_[row].empty()) continue;
+        members_of(schedule_, messages_.relations[r], instance, members_);
+        for (const std::uint32_t plan : chosen_[row]) add_meeting(r, row, plan);
       }
     }
     return std::move(entries_);
   }
 
  private:
-  // One plan for each different way in which the messages of a row load resources.
-  void shapes_of_rows(std::uint32_t channel) {
-    shapes_.clear();
-    for (const auto& row : plans_.rows[channel]) {
-      std::vector<std::uint32_t> shapes;
+  // One plan for each set of weights that are not 0 in a row: it tells which resources all of these load.
+  void choose_plans(std::uint32_t relation) {
+    chosen_.clear();
+    for (const auto& row : plans_.rows[relation]) {
+      std::vector<std::uint32_t> chosen;
       for (const std::uint32_t plan : row) {
-        const TransferPlan& p = plans_.plans[plan];
-        const bool loads = p.port_weight > 0 || p.pcie_weight > 0 || p.nic_weight > 0;
-        if (loads && std::find(shapes.begin(), shapes.end(), plans_.load_shape[plan]) == shapes.end())
-          shapes.push_back(plans_.load_shape[plan]);
+        const unsigned kind = resources_of(plans_.plans[plan]);
+        const auto same = [&](std::uint32_t other) { return resources_of(plans_.plans[other]) == kind; };
+        if (kind != 0 && std::none_of(chosen.begin(), chosen.end(), same)) chosen.push_back(plan);
       }
-      shapes_.push_back(std::move(shapes));
+      chosen_.push_back(std::move(chosen));
     }
   }
 
-  void add_meeting(std::uint32_t channel, std::uint32_t plan) {
-    const bool pair = messages_.channels[channel].point_to_point;
+  static unsigned resources_of(const TransferPlan& p) {
+    const unsigned weights =
+        (p.port_weight > 0 ? 1U : 0U) | (p.pcie_weight > 0 ? 2U : 0U) | (p.nic_weight > 0 ? 4U : 0U);
+    return weights == 0 ? 0U : weights | (p.port_is_pcie ? 8U : 0U) | (p.crosses_nodes ? 16U : 0U);
+  }
+
+  void add_meeting(std::uint32_t relation, std::uint32_t row, std::uint32_t plan) {
+    const bool pair = messages_.relations[relation].point_to_point;
+    const std::uint64_t what = mix(relation, row, plan);
     const std::size_t begin = entries_.size();
     for (std::size_t i = 0; i < members_.size(); ++i) {
       loads_.clear();
       const bool sends = !pair || i == 0, receives = !pair || i == 1;
       network_.loads(plans_.plans[plan], members_[i], sends, receives, loads_);
-      for (const Load& load : loads_) {
+      const std::uint64_t side = (sends ? 2U : 0U) + (receives ? 1U : 0U);
+      for (std::size_t place = 0; place < loads_.size(); ++place) {
+        const Load& load = loads_[place];
         CHECK(load.resource < sum_.size(), load.resource, sum_.size());
         sum_[load.resource] += load.weight;
-        const std::uint64_t way =
-            mix(channel, plan, load.weight * 4 + (sends ? 2U : 0U) + (receives ? 1U : 0U));
+        const std::uint64_t way = what ^ mix(place * 4 + side, load.weight);
         entries_.push_back({static_cast<std::uint32_t>(members_[i]), load.resource, way});
       }
     }
     for (std::size_t i = begin; i < entries_.size(); ++i)
-      entries_[i].how = mix(entries_[i].how, sum_[entries_[i].resource]);
+      entries_[i].how = mix(entries_[i].how ^ sum_[entries_[i].resource]);
     for (std::size_t i = begin; i < entries_.size(); ++i) sum_[entries_[i].resource] = 0;
   }
 
@@ -80,7 +88,7 @@ class Collector {
   const PlanTable& plans_;
   const NetworkModel& network_;
   std::vector<std::uint64_t> sum_;
-  std::vector<std::vector<std::uint32_t>> shapes_;
+  std::vector<std::vector<std::uint32_t>> chosen_;  // [row]
   std::vector<std::int64_t> members_;
   std::vector<Load> loads_;
   std::vector<Entry> entries_;

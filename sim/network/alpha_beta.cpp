@@ -49,6 +49,23 @@ void set_weights(const Estimate& estimate, const GroupLinks& links, double us, d
     plan.nic_weight = weight(estimate.machine_bytes / links.nics / links.members_per_nic, us, links.nic);
 }
 
+// Numbers keys in the order in which they first appear.
+class Labels {
+ public:
+  std::uint64_t of(std::int64_t key) {
+    if (!seen_.empty() && seen_.back() == key) return seen_.size() - 1;
+    std::size_t at = seen_.size();
+    if (key <= greatest_) at = static_cast<std::size_t>(std::find(seen_.begin(), seen_.end(), key) - seen_.begin());
+    if (at == seen_.size()) seen_.push_back(key);
+    greatest_ = std::max(greatest_, key);
+    return at;
+  }
+
+ private:
+  std::vector<std::int64_t> seen_;
+  std::int64_t greatest_ = -1;
+};
+
 std::string explain(const TransferPlan& plan, const GroupLinks& links, bool forced_in_vain) {
   const double inside = links.per_node > 1 ? links.intra_bus : 0.0;
   std::string text = fmt::format("{}, {}, {} channels", name(plan.algorithm), name(plan.protocol), plan.sms);
@@ -118,6 +135,26 @@ TransferPlan AlphaBeta::point_to_point(std::int64_t from, std::int64_t to, Bytes
   plan.explanation = fmt::format("send and receive over {}, {:.1f} GB/s",
                                  pair.crosses ? "NICs" : pair.nvlink ? "NVLink" : "PCIe", estimate.bandwidth);
   return plan;
+}
+
+// In a template all machines are alike, and the fabric asks only which of them share a leaf or a pod: what counts is
+// each member's place in its machine, and which members have machine, leaf and pod in common.
+std::uint64_t AlphaBeta::pattern(std::span<const std::int64_t> members) const {
+  if (cluster_.graph) return NetworkModel::pattern(members);
+  Labels nodes, leaves, pods;
+  std::uint64_t hash = members.size();
+  const auto add = [&hash](std::uint64_t value) {
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
+    hash ^= hash >> 29;
+  };
+  for (const std::int64_t member : members) {
+    const GpuPlace place = endpoints_.place(member);
+    add(static_cast<std::uint64_t>(place.local));
+    add(nodes.of(place.node));
+    add(leaves.of(leaf_of(cluster_.fabric, place.node)));
+    add(pods.of(pod_of(cluster_.fabric, place.node)));
+  }
+  return hash;
 }
 
 void AlphaBeta::loads(const TransferPlan& plan, std::int64_t rank, bool sends, bool receives,

@@ -22,6 +22,7 @@ class AlphaBeta final : public NetworkModel {
 
   TransferPlan collective(schedule::OpKind kind, Bytes bytes, std::span<const std::int64_t> members) const override;
   TransferPlan point_to_point(std::int64_t from, std::int64_t to, Bytes bytes) const override;
+  std::uint64_t pattern(std::span<const std::int64_t> members) const override;
   std::uint32_t resource_count() const override { return endpoints_.resource_count(); }
   std::string resource_name(std::uint32_t resource) const override { return endpoints_.resource_name(resource); }
   void loads(const TransferPlan& plan, std::int64_t rank, bool sends, bool receives,

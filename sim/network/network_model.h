@@ -63,7 +63,8 @@ class NetworkModel {
   virtual std::uint32_t resource_count() const = 0;
   virtual std::string resource_name(std::uint32_t resource) const = 0;
   // What this member of the transfer loads. Point to point: `sends` tells the direction; collectives load both. Depends
-  // on the plan's weights, algorithm, protocol and crosses_nodes only, and only where a weight is not 0.
+  // on the plan's weights, algorithm, protocol, port_is_pcie and crosses_nodes only. Plans of which the same weights
+  // are not 0 load the same resources in the same order; with what weight does not depend on the rank.
   virtual void loads(const TransferPlan& plan, std::int64_t rank, bool sends, bool receives,
                      std::vector<Load>& out) const = 0;
 };

@@ -154,7 +154,7 @@ class Naive {
       std::int64_t from = i.rank, to = g.member(i.rank, (g.index(i.rank) + i.op->peer + 2 * g.size) % g.size);
       if (i.op->kind == OpKind::recv) std::swap(from, to);
       members = {from, to};
-      i.plan = network_.point_to_point(from, to, bytes);
+      if (from != to) i.plan = network_.point_to_point(from, to, bytes);
     } else {
       i.plan = network_.collective(i.op->kind, bytes, members);
     }
