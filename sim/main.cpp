@@ -1,5 +1,5 @@
-// The `orrery` command. Everything that can go wrong ends here, in one message and an exit code: 0 fine, 1 the answer is
-// no, 2 the input is wrong, 3 the surroundings or Orrery itself failed.
+// The `orrery` command. Everything that can go wrong ends here, in one message and an exit code: 0 fine, 1
+// the answer is no, 2 the input is wrong, 3 the surroundings or Orrery itself failed.
 #include <fmt/format.h>
 
 #include <csignal>
@@ -12,8 +12,9 @@
 #include "sim/commands/command.h"
 
 int main(int argc, char** argv) {
-  using namespace orrery;
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error of write(), not a death without a word
+  namespace sim = orrery::sim;
+  std::signal(SIGPIPE,
+              SIG_IGN);  // a reader that goes away is an error of write(), not a death without a word
   sim::Output out(stdout);
   try {
     const int code = sim::run_program(argc, argv, out);
@@ -21,15 +22,17 @@ int main(int argc, char** argv) {
     return code;
   } catch (const sim::ReaderGone&) {
     return sim::kWorldFailed;
-  } catch (const InputError& error) {
+  } catch (const orrery::InputError& error) {
     fmt::print(stderr, "{}", error.what());
     return sim::kWrongInput;
-  } catch (const WorldError& error) {
+  } catch (const orrery::WorldError& error) {
     fmt::print(stderr, "error: {}\n", error.what());
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "error: out of memory\n");
   } catch (const std::exception& error) {
-    fmt::print(stderr, "error: Orrery itself failed; please report this with the command and its files\n  {}\n", error.what());
+    fmt::print(stderr,
+               "error: Orrery itself failed; please report this with the command and its files\n  {}\n",
+               error.what());
   }
   return sim::kWorldFailed;
 }

@@ -11,7 +11,8 @@ namespace {
 
 using Source = std::shared_ptr<const SourceFile>;
 
-[[noreturn]] void refuse(const Source& line, std::size_t at, const std::string& message, const std::string& hint) {
+[[noreturn]] void refuse(const Source& line, std::size_t at, const std::string& message,
+                         const std::string& hint) {
   Diagnostics diagnostics;
   diagnostics.error({line, 1, static_cast<std::uint32_t>(at + 1)}, message, hint);
   throw InputError(diagnostics.text());
@@ -20,7 +21,8 @@ using Source = std::shared_ptr<const SourceFile>;
 // A value is parsed on its own; its places are moved to where it stands in the whole argument.
 void move_places(Json& json, const Source& line, std::size_t by) {
   const auto moved = [&](const Place& place) {
-    return Place{line, place.line, place.line == 1 ? place.column + static_cast<std::uint32_t>(by) : place.column};
+    return Place{line, place.line,
+                 place.line == 1 ? place.column + static_cast<std::uint32_t>(by) : place.column};
   };
   json.place = moved(json.place);
   for (Json& item : json.items) move_places(item, line, by);
@@ -89,11 +91,16 @@ std::size_t equals_sign(const Source& line) {
 
 std::string compact(const Json& json) {
   switch (json.kind) {
-    case Json::Kind::string: return json.string;
-    case Json::Kind::integer: return fmt::format("{}", json.integer);
-    case Json::Kind::number: return fmt::format("{}", json.number);
-    case Json::Kind::boolean: return json.boolean ? "true" : "false";
-    case Json::Kind::null: return "null";
+    case Json::Kind::string:
+      return json.string;
+    case Json::Kind::integer:
+      return fmt::format("{}", json.integer);
+    case Json::Kind::number:
+      return fmt::format("{}", json.number);
+    case Json::Kind::boolean:
+      return json.boolean ? "true" : "false";
+    case Json::Kind::null:
+      return "null";
     case Json::Kind::array: {
       std::string text;
       for (const Json& item : json.items) text += (text.empty() ? "" : ",") + compact(item);
@@ -136,7 +143,8 @@ Axis parse_axis(const std::string& text) {
       add(std::move(value));
     }
   }
-  if (axis.values.empty()) refuse(line, at + 1, "the list of values is empty", "field=v1,v2 or field=[v1,v2]");
+  if (axis.values.empty())
+    refuse(line, at + 1, "the list of values is empty", "field=v1,v2 or field=[v1,v2]");
   return axis;
 }
 

@@ -1,6 +1,6 @@
-// "path=value" of the command line: one field of a scenario set (`--set training.micro_batch=2`), or a list of values
-// to vary it over (`--set training.micro_batch=1,2,4`). Values are JSON; a word that is no JSON is a string, so
-// `training.recompute=full` and `model=models/zoo/gpt2-124m.json` need no quotes within quotes.
+// "path=value" of the command line: one field of a scenario set (`--set training.micro_batch=2`), or a list
+// of values to vary it over (`--set training.micro_batch=1,2,4`). Values are JSON; a word that is no JSON is
+// a string, so `training.recompute=full` and `model=models/zoo/gpt2-124m.json` need no quotes within quotes.
 #pragma once
 
 #include <string>

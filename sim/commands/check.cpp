@@ -1,5 +1,5 @@
-// `check`: is the scenario legal (else exit 2), is its schedule sound, does it fit (else exit 1)? Also for a schedule
-// that somebody wrote by hand: a file whose name ends in ".schedule".
+// `check`: is the scenario legal (else exit 2), is its schedule sound, does it fit (else exit 1)? Also for a
+// schedule that somebody wrote by hand: a file whose name ends in ".schedule".
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct CheckOptions {
 };
 
 struct Checked {
-  std::string file, errors;             // errors: why it is illegal, as printed
+  std::string file, errors;  // errors: why it is illegal, as printed
   std::vector<schedule::Finding> findings;
   std::string shape;                    // "4 programs, 128 ranks"
   std::string verdict, memory, advice;  // of a scenario whose schedule is sound
@@ -87,7 +87,8 @@ Out json_of(const Checked& c) {
   }
   out["sound"] = c.findings.empty();
   out["findings"] = Out::array();
-  for (const schedule::Finding& f : c.findings) out["findings"].push_back({{"message", f.message}, {"lines", f.lines}});
+  for (const schedule::Finding& f : c.findings)
+    out["findings"].push_back({{"message", f.message}, {"lines", f.lines}});
   if (c.has_fit) out["verdict"] = c.verdict;
   if (c.has_fit) out["fits"] = c.fits;
   return out;
@@ -102,8 +103,10 @@ int check(const CheckOptions& o, Output& out) {
   Out files = Out::array();
   for (const Checked& c : all) {
     exit = std::max(exit, c.exit());
-    if (o.json) files.push_back(json_of(c));
-    else out.write(text_of(c));
+    if (o.json)
+      files.push_back(json_of(c));
+    else
+      out.write(text_of(c));
   }
   if (o.json) {
     const Out document = {{"schema_version", 1}, {"files", files}};
@@ -119,7 +122,9 @@ int check(const CheckOptions& o, Output& out) {
 
 Action declare_check(CLI::App& app) {
   const auto o = std::make_shared<CheckOptions>();
-  app.add_option("FILE", o->scenarios.files, "Scenario files, or schedule texts (*.schedule)")->type_name("")->required();
+  app.add_option("FILE", o->scenarios.files, "Scenario files, or schedule texts (*.schedule)")
+      ->type_name("")
+      ->required();
   app.add_option("--set", o->scenarios.sets, "Set a field of the scenarios (repeatable)")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);

@@ -1,5 +1,5 @@
-// `cluster`: what the file describes, as links; what any two GPUs get from each other, and by which path; and what a
-// collective over the first N ranks takes.
+// `cluster`: what the file describes, as links; what any two GPUs get from each other, and by which path; and
+// what a collective over the first N ranks takes.
 #include <fmt/format.h>
 
 #include <memory>
@@ -35,14 +35,16 @@ hardware::Cluster read(const std::string& path) {
 
 void check_rank(const hardware::Cluster& cluster, const char* option, std::int64_t rank) {
   if (rank >= cluster.gpus())
-    refuse(fmt::format("{} {}: there is no such GPU", option, rank), fmt::format("GPUs are 0 to {}", cluster.gpus() - 1));
+    refuse(fmt::format("{} {}: there is no such GPU", option, rank),
+           fmt::format("GPUs are 0 to {}", cluster.gpus() - 1));
 }
 
 // 1 KiB to 4 GiB in steps of 4, as nccl-tests does, or the one that was asked for.
 std::vector<Bytes> sizes_of(const ClusterOptions& o) {
   if (!o.size.empty()) {
     const std::optional<Bytes> size = parse_bytes(o.size);
-    if (!size || size->count() == 0) refuse(fmt::format("--size \"{}\" is no size", o.size), "as in --size \"1 GiB\" or \"25 MB\"");
+    if (!size || size->count() == 0)
+      refuse(fmt::format("--size \"{}\" is no size", o.size), "as in --size \"1 GiB\" or \"25 MB\"");
     return {*size};
   }
   std::vector<Bytes> sizes;
@@ -55,7 +57,8 @@ schedule::OpKind kind_of(const std::string& word) {
     const auto kind = static_cast<schedule::OpKind>(i);
     if (schedule::is_collective(kind) && schedule::name(kind) == word) return kind;
   }
-  refuse(fmt::format("--collective {} is none", word), "all_reduce, reduce_scatter, all_gather, all_to_all or broadcast");
+  refuse(fmt::format("--collective {} is none", word),
+         "all_reduce, reduce_scatter, all_gather, all_to_all or broadcast");
 }
 
 scenarios::Network wanted_of(const ClusterOptions& o) {
@@ -70,7 +73,8 @@ scenarios::Network wanted_of(const ClusterOptions& o) {
 CollectiveTable table_of(const ClusterOptions& o, const AlphaBeta& model) {
   const std::int64_t gpus = o.gpus > 0 ? o.gpus : model.cluster().gpus();
   if (gpus < 2 || gpus > model.cluster().gpus())
-    refuse(fmt::format("--gpus {}: a collective needs 2 to {} of them", gpus, model.cluster().gpus()), "ranks 0 to N-1 take part");
+    refuse(fmt::format("--gpus {}: a collective needs 2 to {} of them", gpus, model.cluster().gpus()),
+           "ranks 0 to N-1 take part");
   return collective_table(model, kind_of(o.collective), gpus, sizes_of(o));
 }
 
@@ -81,7 +85,8 @@ void check_options(const ClusterOptions& o, const hardware::Cluster& cluster) {
     check_rank(cluster, "--to", o.to);
     if (o.from == o.to) refuse("--from and --to are one GPU", "two different ones");
   }
-  if (o.collective.empty() && !o.size.empty()) refuse("--size is of a collective", "add --collective all_reduce");
+  if (o.collective.empty() && !o.size.empty())
+    refuse("--size is of a collective", "add --collective all_reduce");
   if (o.collective.empty() && o.gpus > 0) refuse("--gpus is of a collective", "add --collective all_reduce");
 }
 
@@ -110,14 +115,23 @@ std::vector<std::string> words(const scenarios::Words<Enum>& table) {
 Action declare_cluster(CLI::App& app) {
   const auto o = std::make_shared<ClusterOptions>();
   app.add_option("FILE", o->file, "A cluster file")->type_name("")->required();
-  app.add_option("--from", o->from, "The path and bandwidth from this GPU ...")->type_name("GPU")->check(CLI::NonNegativeNumber);
+  app.add_option("--from", o->from, "The path and bandwidth from this GPU ...")
+      ->type_name("GPU")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--to", o->to, "... to this one")->type_name("GPU")->check(CLI::NonNegativeNumber);
-  app.add_option("--collective", o->collective, "Time, algbw and busbw of all_reduce, reduce_scatter, all_gather, all_to_all, broadcast")
+  app.add_option("--collective", o->collective,
+                 "Time, algbw and busbw of all_reduce, reduce_scatter, all_gather, all_to_all, broadcast")
       ->type_name("NAME");
-  app.add_option("--size", o->size, "Bytes, as nccl-tests counts them (\"1 GiB\"); by default a table of sizes")->type_name("SIZE");
-  app.add_option("--gpus", o->gpus, "Ranks 0 to N-1 take part; by default all")->type_name("N")->check(CLI::PositiveNumber);
-  app.add_option("--algorithm", o->algorithm, "Instead of NCCL's choice")->check(CLI::IsMember(words(scenarios::algorithm_words())));
-  app.add_option("--protocol", o->protocol, "Instead of NCCL's choice")->check(CLI::IsMember(words(scenarios::protocol_words())));
+  app.add_option("--size", o->size,
+                 "Bytes, as nccl-tests counts them (\"1 GiB\"); by default a table of sizes")
+      ->type_name("SIZE");
+  app.add_option("--gpus", o->gpus, "Ranks 0 to N-1 take part; by default all")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--algorithm", o->algorithm, "Instead of NCCL's choice")
+      ->check(CLI::IsMember(words(scenarios::algorithm_words())));
+  app.add_option("--protocol", o->protocol, "Instead of NCCL's choice")
+      ->check(CLI::IsMember(words(scenarios::protocol_words())));
   app.add_flag("--links", o->links, "List every link, also those that are alike");
   app.add_flag("--json", o->json, "One JSON document, nothing else");
   return [o](Output& out) { return cluster(*o, out); };

@@ -36,12 +36,16 @@ struct LinkKind {
 std::vector<LinkKind> kinds_of(const ClusterReport& report, bool all) {
   std::vector<LinkKind> kinds;
   for (const ReportLink& link : report.links) {
-    LinkKind kind{all ? link.from : without_number(link.from), all ? link.to : without_number(link.to), name(link.link_class), link.usable, 1};
+    LinkKind kind{all ? link.from : without_number(link.from), all ? link.to : without_number(link.to),
+                  name(link.link_class), link.usable, 1};
     const auto same = std::find_if(kinds.begin(), kinds.end(), [&](const LinkKind& k) {
-      return k.from == kind.from && k.to == kind.to && k.link_class == kind.link_class && k.usable == kind.usable;
+      return k.from == kind.from && k.to == kind.to && k.link_class == kind.link_class &&
+             k.usable == kind.usable;
     });
-    if (same != kinds.end()) ++same->count;
-    else kinds.push_back(std::move(kind));
+    if (same != kinds.end())
+      ++same->count;
+    else
+      kinds.push_back(std::move(kind));
   }
   return kinds;
 }
@@ -61,14 +65,15 @@ std::string size_text(Bytes size) {
 }
 
 std::string header_text(const ClusterReport& r) {
-  return fmt::format("{}\n  {} node{} of {} x {}: {} GPUs\n  fabric: {}\n", r.name, r.nodes, r.nodes == 1 ? "" : "s", r.gpus_per_node,
-                     r.gpu, r.gpus, r.fabric);
+  return fmt::format("{}\n  {} node{} of {} x {}: {} GPUs\n  fabric: {}\n", r.name, r.nodes,
+                     r.nodes == 1 ? "" : "s", r.gpus_per_node, r.gpu, r.gpus, r.fabric);
 }
 
 std::string links_text(const ClusterAnswer& a) {
   Table table = {{"from -> to", "kind", "links", "usable, one direction"}};
   for (const LinkKind& k : kinds_of(a.report, a.all_links))
-    table.push_back({fmt::format("{} -> {}", k.from, k.to), k.link_class, fmt::format("{}", k.count), human_bandwidth(k.usable)});
+    table.push_back({fmt::format("{} -> {}", k.from, k.to), k.link_class, fmt::format("{}", k.count),
+                     human_bandwidth(k.usable)});
   return "\nLinks\n" + table_text(table);
 }
 
@@ -77,7 +82,8 @@ std::string matrix_text(const BandwidthMatrix& m) {
   for (const std::int64_t to : m.gpus) table[0].push_back(fmt::format("{}", to));
   for (std::size_t f = 0; f < m.gpus.size(); ++f) {
     table.push_back({fmt::format("GPU {}", m.gpus[f])});
-    for (std::size_t t = 0; t < m.gpus.size(); ++t) table.back().push_back(f == t ? "-" : gbytes(m.usable[f][t]));
+    for (std::size_t t = 0; t < m.gpus.size(); ++t)
+      table.back().push_back(f == t ? "-" : gbytes(m.usable[f][t]));
   }
   return "\nBandwidth of one transfer between two GPUs, GB/s\n" + table_text(table);
 }
@@ -85,26 +91,33 @@ std::string matrix_text(const BandwidthMatrix& m) {
 std::string path_text(const ReportPath& path) {
   Table table = {{"link", "kind", "usable", "shared as"}};
   for (const ReportLink& link : path.links)
-    table.push_back({fmt::format("{} -> {}", link.from, link.to), name(link.link_class), human_bandwidth(link.usable),
-                     link.shared_as.empty() ? "-" : link.shared_as});
-  return fmt::format("\nPath: {}, {} for a large transfer, {} latency\n", path.kind, human_bandwidth(path.usable),
-                     human_duration(path.latency)) + table_text(table);
+    table.push_back({fmt::format("{} -> {}", link.from, link.to), name(link.link_class),
+                     human_bandwidth(link.usable), link.shared_as.empty() ? "-" : link.shared_as});
+  return fmt::format("\nPath: {}, {} for a large transfer, {} latency\n", path.kind,
+                     human_bandwidth(path.usable), human_duration(path.latency)) +
+         table_text(table);
 }
 
 std::string collective_text(const CollectiveTable& c) {
   Table table = {{"size", "time", "algbw GB/s", "busbw GB/s", "algorithm", "protocol"}};
   for (const CollectiveRow& row : c.rows)
-    table.push_back({size_text(row.size), human_duration(row.plan.time), fmt::format("{:.2f}", row.plan.algorithm_bandwidth / 1e9),
+    table.push_back({size_text(row.size), human_duration(row.plan.time),
+                     fmt::format("{:.2f}", row.plan.algorithm_bandwidth / 1e9),
                      fmt::format("{:.2f}", row.plan.bus_bandwidth / 1e9), scenarios::word(row.plan.algorithm),
                      scenarios::word(row.plan.protocol)});
   std::string text = fmt::format("\n{} over {} GPUs\n", schedule::name(c.kind), c.gpus) + table_text(table);
-  return text + fmt::format("  algbw = size / time; busbw = algbw x the collective's factor, as nccl-tests defines it\n{}",
-                            wrapped(c.rows.back().plan.explanation, "  largest: "));
+  return text +
+         fmt::format(
+             "  algbw = size / time; busbw = algbw x the collective's factor, as nccl-tests defines it\n{}",
+             wrapped(c.rows.back().plan.explanation, "  largest: "));
 }
 
 Out link_json(const ReportLink& link) {
-  return {{"from", link.from}, {"to", link.to}, {"kind", name(link.link_class)},
-          {"usable_bytes_per_s", link.usable.value()}, {"shared_as", link.shared_as}};
+  return {{"from", link.from},
+          {"to", link.to},
+          {"kind", name(link.link_class)},
+          {"usable_bytes_per_s", link.usable.value()},
+          {"shared_as", link.shared_as}};
 }
 
 Out links_json(const std::vector<ReportLink>& links) {
@@ -114,16 +127,22 @@ Out links_json(const std::vector<ReportLink>& links) {
 }
 
 Out path_json(const ReportPath& path) {
-  return {{"kind", path.kind}, {"usable_bytes_per_s", path.usable.value()}, {"latency_s", path.latency.seconds()},
+  return {{"kind", path.kind},
+          {"usable_bytes_per_s", path.usable.value()},
+          {"latency_s", path.latency.seconds()},
           {"links", links_json(path.links)}};
 }
 
 Out collective_json(const CollectiveTable& c) {
   Out rows = Out::array();
   for (const CollectiveRow& row : c.rows)
-    rows.push_back({{"bytes", row.size.count()}, {"time_s", row.plan.time.seconds()}, {"algbw_bytes_per_s", row.plan.algorithm_bandwidth},
-                    {"busbw_bytes_per_s", row.plan.bus_bandwidth}, {"algorithm", scenarios::word(row.plan.algorithm)},
-                    {"protocol", scenarios::word(row.plan.protocol)}, {"explanation", row.plan.explanation}});
+    rows.push_back({{"bytes", row.size.count()},
+                    {"time_s", row.plan.time.seconds()},
+                    {"algbw_bytes_per_s", row.plan.algorithm_bandwidth},
+                    {"busbw_bytes_per_s", row.plan.bus_bandwidth},
+                    {"algorithm", scenarios::word(row.plan.algorithm)},
+                    {"protocol", scenarios::word(row.plan.protocol)},
+                    {"explanation", row.plan.explanation}});
   return {{"name", std::string(schedule::name(c.kind))}, {"gpus", c.gpus}, {"rows", std::move(rows)}};
 }
 
@@ -139,7 +158,8 @@ Out matrix_json(const BandwidthMatrix& m) {
 
 }  // namespace
 
-CollectiveTable collective_table(const AlphaBeta& model, schedule::OpKind kind, std::int64_t gpus, const std::vector<Bytes>& sizes) {
+CollectiveTable collective_table(const AlphaBeta& model, schedule::OpKind kind, std::int64_t gpus,
+                                 const std::vector<Bytes>& sizes) {
   std::vector<std::int64_t> members(static_cast<std::size_t>(gpus));
   std::iota(members.begin(), members.end(), std::int64_t{0});
   CollectiveTable table{kind, gpus, {}};
@@ -150,7 +170,8 @@ CollectiveTable collective_table(const AlphaBeta& model, schedule::OpKind kind, 
 BandwidthMatrix bandwidth_matrix(const AlphaBeta& model) {
   const hardware::Cluster& cluster = model.cluster();
   BandwidthMatrix m;
-  const std::int64_t remote = cluster.gpus() > cluster.node.gpus ? std::min<std::int64_t>(2, cluster.gpus() - cluster.node.gpus) : 0;
+  const std::int64_t remote =
+      cluster.gpus() > cluster.node.gpus ? std::min<std::int64_t>(2, cluster.gpus() - cluster.node.gpus) : 0;
   std::int64_t local = 0;
   std::vector<std::int64_t> far;
   for (std::int64_t rank = 0; rank < cluster.gpus(); ++rank) {
@@ -165,7 +186,8 @@ BandwidthMatrix bandwidth_matrix(const AlphaBeta& model) {
   m.gpus.insert(m.gpus.end(), far.begin(), far.end());
   for (const std::int64_t from : m.gpus) {
     m.usable.emplace_back();
-    for (const std::int64_t to : m.gpus) m.usable.back().push_back(from == to ? Bandwidth(0.0) : report_path(model, from, to).usable);
+    for (const std::int64_t to : m.gpus)
+      m.usable.back().push_back(from == to ? Bandwidth(0.0) : report_path(model, from, to).usable);
   }
   return m;
 }
@@ -181,8 +203,10 @@ std::string cluster_text(const ClusterAnswer& a) {
 
 std::string cluster_json(const ClusterAnswer& a) {
   const ClusterReport& r = a.report;
-  Out out = {{"schema_version", 1}, {"name", r.name}, {"gpu", r.gpu}, {"fabric", r.fabric}, {"nodes", r.nodes},
-             {"gpus_per_node", r.gpus_per_node}, {"gpus", r.gpus}, {"links", links_json(r.links)}};
+  Out out = {{"schema_version", 1}, {"name", r.name},
+             {"gpu", r.gpu},        {"fabric", r.fabric},
+             {"nodes", r.nodes},    {"gpus_per_node", r.gpus_per_node},
+             {"gpus", r.gpus},      {"links", links_json(r.links)}};
   if (a.matrix) out["bandwidth"] = matrix_json(*a.matrix);
   if (a.path) out["path"] = path_json(*a.path);
   if (a.collective) out["collective"] = collective_json(*a.collective);

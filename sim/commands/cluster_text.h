@@ -18,9 +18,11 @@ struct CollectiveTable {
   std::int64_t gpus = 0;
   std::vector<CollectiveRow> rows;
 };
-CollectiveTable collective_table(const AlphaBeta& model, schedule::OpKind kind, std::int64_t gpus, const std::vector<Bytes>& sizes);
+CollectiveTable collective_table(const AlphaBeta& model, schedule::OpKind kind, std::int64_t gpus,
+                                 const std::vector<Bytes>& sizes);
 
-// Usable bandwidth between the GPUs of the first machine and the first two of the second, at most kMatrixGpus of them.
+// Usable bandwidth between the GPUs of the first machine and the first two of the second, at most kMatrixGpus
+// of them.
 struct BandwidthMatrix {
   std::vector<std::int64_t> gpus;
   std::vector<std::vector<Bandwidth>> usable;  // [from][to]; 0 on the diagonal

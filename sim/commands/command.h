@@ -1,5 +1,6 @@
-// What every command is: a name, a line of help, examples, its options, and what runs. One file per command; the table
-// in commands.cpp lists them all, and the help, the shell completion and docs/reference/commands.md are made from it.
+// What every command is: a name, a line of help, examples, its options, and what runs. One file per command;
+// the table in commands.cpp lists them all, and the help, the shell completion and docs/reference/commands.md
+// are made from it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,9 +16,9 @@ namespace orrery::sim {
 // Exit codes (docs/reference/commands.md).
 enum Exit : int {
   kFine = 0,
-  kNo = 1,            // the answer is no: deadlock, does not fit
-  kWrongInput = 2,    // unreadable or illegal; no time is printed
-  kWorldFailed = 3,   // the surroundings, or Orrery itself
+  kNo = 1,           // the answer is no: deadlock, does not fit
+  kWrongInput = 2,   // unreadable or illegal; no time is printed
+  kWorldFailed = 3,  // the surroundings, or Orrery itself
 };
 
 using Action = std::function<int(Output&)>;

@@ -12,11 +12,13 @@ namespace orrery::sim {
 namespace {
 
 constexpr std::string_view kAbout =
-    "Orrery predicts distributed training of large models: does a plan fit, how fast is it, where does the time go, and "
+    "Orrery predicts distributed training of large models: does a plan fit, how fast is it, where does the "
+    "time go, and "
     "how sure is that?";
 
 constexpr std::string_view kExitCodes =
-    "Exit codes: 0 fine; 1 the answer is no (deadlock, does not fit); 2 the input is wrong; 3 the surroundings failed.";
+    "Exit codes: 0 fine; 1 the answer is no (deadlock, does not fit); 2 the input is wrong; 3 the "
+    "surroundings failed.";
 
 std::string footer_of(const Command& command) {
   std::string text = "Examples:\n";
@@ -55,8 +57,9 @@ void check_name(const std::string& word) {
   for (const Command& command : commands()) names.emplace_back(command.name);
   if (std::find(names.begin(), names.end(), word) != names.end()) return;
   const std::string near = nearest_word(word, names);
-  throw InputError(fmt::format("error: there is no command \"{}\"\n  hint: {}\n", word,
-                               near.empty() ? "orrery --help lists them" : fmt::format("did you mean \"{}\"?", near)));
+  throw InputError(
+      fmt::format("error: there is no command \"{}\"\n  hint: {}\n", word,
+                  near.empty() ? "orrery --help lists them" : fmt::format("did you mean \"{}\"?", near)));
 }
 
 }  // namespace
@@ -66,10 +69,13 @@ const std::vector<Command>& commands() {
       {"run",
        "Predict one training step: fit, time, memory, where they go, and how sure that is.",
        {{"orrery run scenarios/quickstart.json", "the report"},
-        {"orrery run scenarios/7b-8gpu.json --explain", "each headline number with its formula, inputs and source"},
-        {"orrery run scenarios/7b-8gpu.json --set training.micro_batch=1 --json", "one field changed, as JSON"},
+        {"orrery run scenarios/7b-8gpu.json --explain",
+         "each headline number with its formula, inputs and source"},
+        {"orrery run scenarios/7b-8gpu.json --set training.micro_batch=1 --json",
+         "one field changed, as JSON"},
         {"orrery run scenarios/7b-8gpu.json --trace 7b.json", "a trace for https://ui.perfetto.dev"},
-        {"orrery run scenarios/quickstart.json --tokens 300e9", "steps, hours and GPU-hours to that many tokens"}},
+        {"orrery run scenarios/quickstart.json --tokens 300e9",
+         "steps, hours and GPU-hours to that many tokens"}},
        declare_run},
       {"compare",
        "Put scenarios side by side, and predicted beside measured where a scenario has measurements.",
@@ -94,7 +100,8 @@ const std::vector<Command>& commands() {
         {"orrery model models/zoo/gpt3-175b.json --sequence 2048 --micro-batch 1 --json", "as JSON"}},
        declare_model},
       {"schedule",
-       "Print the compiled schedule as text, in blocks or unrolled for one rank; read one back and verify it.",
+       "Print the compiled schedule as text, in blocks or unrolled for one rank; read one back and verify "
+       "it.",
        {{"orrery schedule scenarios/3b-1gpu.json > 3b.schedule", "in blocks"},
         {"orrery schedule scenarios/3b-1gpu.json --rank 0 | head", "what rank 0 does, op by op"},
         {"orrery schedule --read 3b.schedule", "verify a schedule text file"}},
@@ -108,7 +115,8 @@ const std::vector<Command>& commands() {
        declare_cluster},
       {"completion",
        "Print a completion script for a shell.",
-       {{"orrery completion bash > orrery.bash", "then `source orrery.bash`, or put it where bash looks for completions"},
+       {{"orrery completion bash > orrery.bash",
+         "then `source orrery.bash`, or put it where bash looks for completions"},
         {"orrery completion fish > orrery.fish", "the same for fish; zsh: a file named _orrery in $fpath"}},
        declare_completion},
   };
@@ -142,7 +150,8 @@ std::string render_commands() {
     const Command& command = commands()[i];
     CLI::App& sub = *parser.actions[i].first;
     sub.footer("");
-    text += fmt::format("{}## orrery {}\n\n```text\n{}```\n", i == 0 ? "" : "\n", command.name, sub.help("orrery"));
+    text += fmt::format("{}## orrery {}\n\n```text\n{}```\n", i == 0 ? "" : "\n", command.name,
+                        sub.help("orrery"));
     for (const Example& example : command.examples)
       text += fmt::format("\n{}:\n\n```console\n$ {}\n...\n```\n", example.says, example.command);
   }

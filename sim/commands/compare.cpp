@@ -50,7 +50,8 @@ int compare(const CompareOptions& o, Output& out) {
 Action declare_compare(CLI::App& app) {
   const auto o = std::make_shared<CompareOptions>();
   declare_scenarios(app, o->scenarios);
-  CLI::Option* json = app.add_flag("--json", o->json, "One JSON document (docs/reference/result.md), nothing else");
+  CLI::Option* json =
+      app.add_flag("--json", o->json, "One JSON document (docs/reference/result.md), nothing else");
   app.add_flag("--csv", o->csv, "A CSV table, one row a scenario")->excludes(json);
   app.add_flag("--require-fit", o->require_fit, "Exit with 1 where a plan does not fit");
   app.add_flag("--full", o->full, "Simulate every rank and microbatch, also those that are alike");

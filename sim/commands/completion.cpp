@@ -1,5 +1,5 @@
-// `completion`: scripts for bash, zsh and fish, made from the same declarations as the help. Behind --set they offer the
-// fields of a scenario.
+// `completion`: scripts for bash, zsh and fish, made from the same declarations as the help. Behind --set
+// they offer the fields of a scenario.
 #include <fmt/format.h>
 
 #include <memory>
@@ -26,7 +26,8 @@ std::string names(const CLI::App& root) {
 
 std::string field_words() {
   std::string words;
-  for (const scenarios::Field& field : scenarios::fields()) words += fmt::format("{}{}=", words.empty() ? "" : " ", field.path);
+  for (const scenarios::Field& field : scenarios::fields())
+    words += fmt::format("{}{}=", words.empty() ? "" : " ", field.path);
   return words;
 }
 
@@ -88,12 +89,15 @@ _orrery() {{
 }}
 compdef _orrery orrery
 )",
-                     names(root), [&] {
+                     names(root),
+                     [&] {
                        std::string text = cases(root);
-                       for (std::size_t at = text.find(") words="); at != std::string::npos; at = text.find(") words=", at + 11))
+                       for (std::size_t at = text.find(") words="); at != std::string::npos;
+                            at = text.find(") words=", at + 11))
                          text.replace(at, 8, ") words_of=");
                        return text;
-                     }(), field_words());
+                     }(),
+                     field_words());
 }
 
 std::string in_quotes(std::string_view text) {
@@ -105,11 +109,13 @@ std::string in_quotes(std::string_view text) {
 std::string fish_script(const CLI::App& root) {
   std::string text;
   for (const CLI::App* sub : root.get_subcommands({})) {
-    text += fmt::format("complete -c orrery -n __fish_use_subcommand -f -a {} -d {}\n", sub->get_name(), in_quotes(sub->get_description()));
+    text += fmt::format("complete -c orrery -n __fish_use_subcommand -f -a {} -d {}\n", sub->get_name(),
+                        in_quotes(sub->get_description()));
     for (const CLI::Option* option : sub->get_options())
       for (const std::string& name : option->get_lnames())
-        text += fmt::format("complete -c orrery -n '__fish_seen_subcommand_from {}' -l {}{} -d {}\n", sub->get_name(), name,
-                            option->get_items_expected_max() > 0 ? " -r" : "", in_quotes(option->get_description()));
+        text += fmt::format("complete -c orrery -n '__fish_seen_subcommand_from {}' -l {}{} -d {}\n",
+                            sub->get_name(), name, option->get_items_expected_max() > 0 ? " -r" : "",
+                            in_quotes(option->get_description()));
   }
   text += "complete -c orrery -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'\n";
   return text + fmt::format("complete -c orrery -n '__fish_prev_arg_in --set' -f -a '{}'\n", field_words());
@@ -119,10 +125,15 @@ std::string fish_script(const CLI::App& root) {
 
 Action declare_completion(CLI::App& app) {
   const auto shell = std::make_shared<std::string>();
-  app.add_option("SHELL", *shell, "bash, zsh or fish")->type_name("")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  app.add_option("SHELL", *shell, "bash, zsh or fish")
+      ->type_name("")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   const CLI::App* root = app.get_parent();
   return [shell, root](Output& out) {
-    out.write(*shell == "bash" ? bash_script(*root) : *shell == "zsh" ? zsh_script(*root) : fish_script(*root));
+    out.write(*shell == "bash"  ? bash_script(*root)
+              : *shell == "zsh" ? zsh_script(*root)
+                                : fish_script(*root));
     return static_cast<int>(kFine);
   };
 }

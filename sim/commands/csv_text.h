@@ -1,5 +1,5 @@
-// Reads CSV (RFC 4180) as Orrery writes it: fields quoted where they must be, records ended by a newline. A text that
-// stops in the middle of a record, as a killed program leaves it, is told from one that does not.
+// Reads CSV (RFC 4180) as Orrery writes it: fields quoted where they must be, records ended by a newline. A
+// text that stops in the middle of a record, as a killed program leaves it, is told from one that does not.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace orrery::sim {
 
 struct CsvText {
   std::vector<std::vector<std::string>> records;  // whole ones
-  std::size_t whole = 0;                          // bytes of the text that they fill; the rest is a torn record
+  std::size_t whole = 0;  // bytes of the text that they fill; the rest is a torn record
 };
 CsvText parse_csv(std::string_view text);
 

@@ -13,14 +13,17 @@
 namespace orrery::sim {
 namespace {
 
-std::string scenario_text(models::Architecture model, std::int64_t layers, const ActivationQuestion& q, bool fused) {
+std::string scenario_text(models::Architecture model, std::int64_t layers, const ActivationQuestion& q,
+                          bool fused) {
   model.layers = layers;
   return fmt::format(R"({{"name": "one layer", "cluster": "hardware/clusters/a100-80g-1gpu.json", "model": {},
     "training": {{"global_batch": {}, "micro_batch": {}, "sequence_length": {}}}, "kernels": {{"fused_attention": {}}}}})",
-                     models::write_architecture(model), q.micro_batch, q.micro_batch, q.sequence_length, fused);
+                     models::write_architecture(model), q.micro_batch, q.micro_batch, q.sequence_length,
+                     fused);
 }
 
-schedule::Schedule compiled(const models::Architecture& model, std::int64_t layers, const ActivationQuestion& q, bool fused) {
+schedule::Schedule compiled(const models::Architecture& model, std::int64_t layers,
+                            const ActivationQuestion& q, bool fused) {
   Diagnostics diagnostics;
   auto source = std::make_shared<SourceFile>(SourceFile{"", scenario_text(model, layers, q, fused)});
   const Json json = parse_json(std::move(source), diagnostics);
@@ -46,7 +49,9 @@ std::int64_t forward_extra(const schedule::Program& program) {
 }
 
 Bytes kept_by_a_layer(const models::Architecture& model, const ActivationQuestion& q, bool fused) {
-  const auto extra = [&](std::int64_t layers) { return forward_extra(compiled(model, layers, q, fused).programs.front()); };
+  const auto extra = [&](std::int64_t layers) {
+    return forward_extra(compiled(model, layers, q, fused).programs.front());
+  };
   return Bytes(extra(3) - extra(2));
 }
 

@@ -1,4 +1,5 @@
-// The standard output as a command sees it: results only. A write that fails is never lost: a reader that went away
+// The standard output as a command sees it: results only. A write that fails is never lost: a reader that
+// went away
 // (`orrery ... | head`) ends the command quietly, anything else (a full disk) is the world's failure.
 #pragma once
 

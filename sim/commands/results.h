@@ -10,7 +10,8 @@
 namespace orrery::sim {
 
 // Points into both vectors.
-inline std::vector<Compared> paired(const std::vector<scenarios::Scenario>& scenarios, const std::vector<Result>& results) {
+inline std::vector<Compared> paired(const std::vector<scenarios::Scenario>& scenarios,
+                                    const std::vector<Result>& results) {
   std::vector<Compared> pairs;
   for (std::size_t i = 0; i < results.size(); ++i) pairs.push_back({&scenarios[i], &results[i]});
   return pairs;

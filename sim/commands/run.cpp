@@ -97,10 +97,13 @@ int run(const RunOptions& o, Output& out) {
 Action declare_run(CLI::App& app) {
   const auto o = std::make_shared<RunOptions>();
   declare_scenarios(app, o->scenarios);
-  CLI::Option* json = app.add_flag("--json", o->json, "One JSON document (docs/reference/result.md), nothing else");
+  CLI::Option* json =
+      app.add_flag("--json", o->json, "One JSON document (docs/reference/result.md), nothing else");
   app.add_flag("--csv", o->csv, "A CSV table, one row a scenario")->excludes(json);
-  app.add_flag("--explain", o->explain, "Each headline number with its formula, inputs and source")->excludes(json);
-  app.add_option("--trace", o->trace, "Write a Chrome / Perfetto trace of the step (--full: of every rank)")->type_name("FILE");
+  app.add_flag("--explain", o->explain, "Each headline number with its formula, inputs and source")
+      ->excludes(json);
+  app.add_option("--trace", o->trace, "Write a Chrome / Perfetto trace of the step (--full: of every rank)")
+      ->type_name("FILE");
   app.add_option("--tokens", o->tokens, "How many steps, hours and GPU-hours to N tokens")->type_name("N");
   app.add_flag("--require-fit", o->require_fit, "Exit with 1 where a plan does not fit");
   app.add_flag("--full", o->full, "Simulate every rank and microbatch, also those that are alike");

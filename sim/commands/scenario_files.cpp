@@ -9,7 +9,8 @@ namespace orrery::sim {
 
 void declare_scenarios(CLI::App& app, ScenarioOptions& options) {
   app.add_option("FILE", options.files, "Scenario files")->type_name("")->required();
-  app.add_option("--set", options.sets, "Set a field: path=value, the value as JSON or a bare word (repeatable)")
+  app.add_option("--set", options.sets,
+                 "Set a field: path=value, the value as JSON or a bare word (repeatable)")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
 }
@@ -20,7 +21,8 @@ Json read_shipped_json(const std::string& path) {
 }
 
 scenarios::Scenario resolve_with(Json json, const std::vector<Assignment>& assignments) {
-  for (const Assignment& each : assignments) json = scenarios::apply_override(std::move(json), each.path, each.value);
+  for (const Assignment& each : assignments)
+    json = scenarios::apply_override(std::move(json), each.path, each.value);
   Diagnostics diagnostics;
   scenarios::Scenario scenario = scenarios::resolve_scenario(json, diagnostics);
   diagnostics.throw_if_errors();

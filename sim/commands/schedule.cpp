@@ -1,4 +1,5 @@
-// `schedule`: the compiled schedule as text, in blocks or unrolled for one rank; or a text read back and verified.
+// `schedule`: the compiled schedule as text, in blocks or unrolled for one rank; or a text read back and
+// verified.
 #include <fmt/format.h>
 
 #include <memory>
@@ -25,7 +26,8 @@ schedule::Schedule compiled(const ScheduleOptions& o) {
 
 int print_rank(const schedule::Schedule& schedule, std::int64_t rank, Output& out) {
   if (rank >= schedule.world)
-    throw InputError(fmt::format("error: there is no rank {}\n  hint: ranks are 0 to {}\n", rank, schedule.world - 1));
+    throw InputError(
+        fmt::format("error: there is no rank {}\n  hint: ranks are 0 to {}\n", rank, schedule.world - 1));
   out.write(schedule::print_rank(schedule, rank));
   return kFine;
 }
@@ -41,7 +43,8 @@ int verify_text(const ScheduleOptions& o, Output& out) {
 
 int run(const ScheduleOptions& o, Output& out) {
   if (o.file.empty() == o.read.empty())
-    throw InputError("error: name a scenario file, or a schedule text with --read\n  hint: orrery schedule --help\n");
+    throw InputError(
+        "error: name a scenario file, or a schedule text with --read\n  hint: orrery schedule --help\n");
   if (!o.read.empty()) return verify_text(o, out);
   const schedule::Schedule schedule = compiled(o);
   if (o.has_rank) return print_rank(schedule, o.rank, out);
@@ -54,10 +57,14 @@ int run(const ScheduleOptions& o, Output& out) {
 Action declare_schedule(CLI::App& app) {
   const auto o = std::make_shared<ScheduleOptions>();
   app.add_option("FILE", o->file, "A scenario file")->type_name("");
-  app.add_option("--set", o->sets, "Set a field of the scenario (repeatable)")->type_name("PATH=VALUE")->allow_extra_args(false);
-  CLI::Option* rank = app.add_option("--rank", o->rank, "Only this rank's ops, repeats unrolled")->type_name("RANK");
+  app.add_option("--set", o->sets, "Set a field of the scenario (repeatable)")
+      ->type_name("PATH=VALUE")
+      ->allow_extra_args(false);
+  CLI::Option* rank =
+      app.add_option("--rank", o->rank, "Only this rank's ops, repeats unrolled")->type_name("RANK");
   rank->check(CLI::NonNegativeNumber);
-  app.add_option("--read", o->read, "Read this schedule text instead, and verify it (1: not sound)")->type_name("FILE");
+  app.add_option("--read", o->read, "Read this schedule text instead, and verify it (1: not sound)")
+      ->type_name("FILE");
   return [o, rank](Output& out) {
     o->has_rank = rank->count() > 0;
     return run(*o, out);

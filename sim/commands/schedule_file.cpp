@@ -16,9 +16,11 @@ schedule::Schedule read_schedule(const std::string& path) {
 std::string shape_of(const schedule::Schedule& schedule) {
   std::size_t ops = 0;
   for (const schedule::Program& program : schedule.programs) ops += program.ops.size();
-  const auto counted = [](auto count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); };
-  return fmt::format("{} for {}, {}", counted(schedule.programs.size(), "program"), counted(schedule.world, "rank"),
-                     counted(ops, "distinct op"));
+  const auto counted = [](auto count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  };
+  return fmt::format("{} for {}, {}", counted(schedule.programs.size(), "program"),
+                     counted(schedule.world, "rank"), counted(ops, "distinct op"));
 }
 
 std::string findings_text(const std::vector<schedule::Finding>& findings) {

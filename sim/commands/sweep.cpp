@@ -1,4 +1,5 @@
-// `sweep`: plan, finished rows of an earlier try, the others on several threads, and the rows in one of three forms.
+// `sweep`: plan, finished rows of an earlier try, the others on several threads, and the rows in one of three
+// forms.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +36,8 @@ SweepRows all_rows(const SweepOptions& o, const SweepPlan& plan) {
   std::optional<SweepFile> file;
   if (!o.output.empty()) file.emplace(o.output, plan);
   SweepRows rows = file ? file->finished() : SweepRows{};
-  if (!rows.empty()) say(fmt::format("{} of {} combinations are in {} already", rows.size(), plan.size(), o.output));
+  if (!rows.empty())
+    say(fmt::format("{} of {} combinations are in {} already", rows.size(), plan.size(), o.output));
   Progress progress("sweep", static_cast<std::int64_t>(plan.size()));
   progress.advance(static_cast<std::int64_t>(rows.size()));
   const unsigned threads = o.threads != 0 ? o.threads : std::max(1U, std::thread::hardware_concurrency());
@@ -74,14 +76,17 @@ int sweep(const SweepOptions& o, Output& out) {
 Action declare_sweep(CLI::App& app) {
   const auto o = std::make_shared<SweepOptions>();
   app.add_option("FILE", o->files, "Scenario files; each is combined with all values")->required();
-  app.add_option("--set", o->sets, "A field and its values: path=v1,v2 or path=[v1,v2], as JSON or bare words (repeatable)")
+  app.add_option("--set", o->sets,
+                 "A field and its values: path=v1,v2 or path=[v1,v2], as JSON or bare words (repeatable)")
       ->type_name("PATH=VALUES")
       ->allow_extra_args(false);
-  app.add_option("--output", o->output, "Also write each row to this CSV file at once; an interrupted sweep goes on there")
+  app.add_option("--output", o->output,
+                 "Also write each row to this CSV file at once; an interrupted sweep goes on there")
       ->type_name("FILE");
   CLI::Option* json = app.add_flag("--json", o->json, "One JSON document, nothing else");
   app.add_flag("--csv", o->csv, "The rows as CSV")->excludes(json);
-  app.add_option("-j,--threads", o->threads, "Threads; as many as cores by default")->check(CLI::Range(1U, 1024U));
+  app.add_option("-j,--threads", o->threads, "Threads; as many as cores by default")
+      ->check(CLI::Range(1U, 1024U));
   app.add_flag("--require-fit", o->require_fit, "Exit with 1 where no combination fits");
   app.add_flag("--full", o->full, "Simulate every rank and microbatch, also those that are alike");
   return [o](Output& out) { return sweep(*o, out); };

@@ -68,19 +68,24 @@ std::string SweepFile::read_all() {
 void SweepFile::take_over(const std::string& text, const SweepPlan& plan) {
   const std::vector<std::string> columns = sweep_columns(plan);
   const std::string header = csv_record(columns);
-  if (text.size() < header.size() && header.starts_with(text)) {  // new, or killed while the header was written
+  if (text.size() < header.size() &&
+      header.starts_with(text)) {  // new, or killed while the header was written
     cut(0);
     write(header);
     return;
   }
   const CsvText csv = parse_csv(text);
-  if (csv.records.empty() || csv.records.front() != columns) refuse("its columns are not those of this sweep");
+  if (csv.records.empty() || csv.records.front() != columns)
+    refuse("its columns are not those of this sweep");
   for (std::size_t i = 1; i < csv.records.size(); ++i) {
     const SweepRow& row = csv.records[i];
-    if (row.size() != columns.size()) refuse(fmt::format("record {} has {} fields, not {}", i + 1, row.size(), columns.size()));
-    if (row[1] != plan.id) refuse(fmt::format("record {} is of sweep {}, this one is {}", i + 1, row[1], plan.id));
+    if (row.size() != columns.size())
+      refuse(fmt::format("record {} has {} fields, not {}", i + 1, row.size(), columns.size()));
+    if (row[1] != plan.id)
+      refuse(fmt::format("record {} is of sweep {}, this one is {}", i + 1, row[1], plan.id));
     const std::optional<std::size_t> index = parse_index(row[0], plan.size());
-    if (!index || !finished_.emplace(*index, row).second) refuse(fmt::format("record {} has the index {}", i + 1, row[0]));
+    if (!index || !finished_.emplace(*index, row).second)
+      refuse(fmt::format("record {} has the index {}", i + 1, row[0]));
   }
   if (csv.whole < text.size()) cut(csv.whole);
 }
@@ -101,12 +106,15 @@ void SweepFile::write(const std::string& text) {
 }
 
 void SweepFile::refuse(const std::string& what) const {
-  throw InputError(fmt::format("{}: error: the file holds something else than this sweep: {}\n"
-                               "  hint: another --output, or remove the file; a sweep is the same while its files, fields and "
-                               "values are\n",
-                               path_, what));
+  throw InputError(fmt::format(
+      "{}: error: the file holds something else than this sweep: {}\n"
+      "  hint: another --output, or remove the file; a sweep is the same while its files, fields and "
+      "values are\n",
+      path_, what));
 }
 
-void SweepFile::fail(const char* call) const { throw WorldError(fmt::format("{}: {}: {}", path_, call, std::strerror(errno))); }
+void SweepFile::fail(const char* call) const {
+  throw WorldError(fmt::format("{}: {}: {}", path_, call, std::strerror(errno)));
+}
 
 }  // namespace orrery::sim

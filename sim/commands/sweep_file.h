@@ -1,7 +1,8 @@
-// The file that a sweep writes row by row, and goes on with where it was stopped: CSV, whose `sweep` column holds the
-// id of the sweep and whose `index` column the combination. Opening it reads the finished rows, cuts off a last record
-// that was torn by a kill, and refuses a file that is not this sweep's. A row is one write(), so that what is in the file
-// is either whole or the torn end. The file is locked: two sweeps do not write one file.
+// The file that a sweep writes row by row, and goes on with where it was stopped: CSV, whose `sweep` column
+// holds the id of the sweep and whose `index` column the combination. Opening it reads the finished rows,
+// cuts off a last record that was torn by a kill, and refuses a file that is not this sweep's. A row is one
+// write(), so that what is in the file is either whole or the torn end. The file is locked: two sweeps do not
+// write one file.
 #pragma once
 
 #include <cstddef>

@@ -39,8 +39,8 @@ class Hash {
   std::uint64_t state_ = 0xcbf29ce484222325ULL;
 };
 
-// The scenario with its bases, and the files of its model, cluster and GPU. What cannot be read is an error of the
-// rows, not of the sweep: another value of the field may mend it.
+// The scenario with its bases, and the files of its model, cluster and GPU. What cannot be read is an error
+// of the rows, not of the sweep: another value of the field may mend it.
 void add_content(Hash& hash, const Json& scenario) {
   Diagnostics ignored;
   const Json merged = scenarios::inherit(scenario, ignored);
@@ -58,13 +58,16 @@ void check_axes(const SweepPlan& plan) {
   std::set<std::string> seen;
   for (const Axis& axis : plan.axes) {
     if (!seen.insert(axis.path).second)
-      throw InputError(fmt::format("error: {} is set twice\n  hint: one --set with all its values\n", axis.path));
-    for (const Json& scenario : plan.scenarios) scenarios::apply_override(scenario, axis.path, axis.values.front().value);
+      throw InputError(
+          fmt::format("error: {} is set twice\n  hint: one --set with all its values\n", axis.path));
+    for (const Json& scenario : plan.scenarios)
+      scenarios::apply_override(scenario, axis.path, axis.values.front().value);
   }
   std::size_t size = plan.files.size();
   for (const Axis& axis : plan.axes) {
     if (axis.values.size() > kMostCombinations / size)
-      throw InputError(fmt::format("error: more than {} combinations\n  hint: fewer values\n", kMostCombinations));
+      throw InputError(
+          fmt::format("error: more than {} combinations\n  hint: fewer values\n", kMostCombinations));
     size *= axis.values.size();
   }
 }

@@ -1,6 +1,6 @@
-// What a sweep is asked to do: scenario files x values of fields, numbered; the first field varies slowest. Its id is a
-// hash of everything that decides the rows (the files' content with their bases, model, cluster and GPU; the fields;
-// the program's version), so that a row is never taken for one of another sweep.
+// What a sweep is asked to do: scenario files x values of fields, numbered; the first field varies slowest.
+// Its id is a hash of everything that decides the rows (the files' content with their bases, model, cluster
+// and GPU; the fields; the program's version), so that a row is never taken for one of another sweep.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ struct SweepPlan {
   std::vector<std::string> files;
   std::vector<Json> scenarios;  // one a file; bases not yet merged
   std::vector<Axis> axes;
-  bool full = false;            // predict every rank and microbatch
-  std::string id;               // 16 hex digits
+  bool full = false;  // predict every rank and microbatch
+  std::string id;     // 16 hex digits
 
   std::size_t size() const;
   struct Combination {

@@ -31,7 +31,8 @@ class Cells {
   explicit Cells(const SweepPlan& plan) : columns_(sweep_columns(plan)) {}
   const std::vector<std::string>& columns() const { return columns_; }
   const std::string& of(const SweepRow& row, const std::string& column) const {
-    return row[static_cast<std::size_t>(std::find(columns_.begin(), columns_.end(), column) - columns_.begin())];
+    return row[static_cast<std::size_t>(std::find(columns_.begin(), columns_.end(), column) -
+                                        columns_.begin())];
   }
 
  private:
@@ -54,7 +55,8 @@ std::vector<Shown> shown_columns(const Cells& cells, const SweepRows& rows) {
   for (const auto& [column, title] : {std::pair{"log_error.throughput", "ln speed"},
                                       {"log_error.memory_total", "ln memory"},
                                       {"log_error.communication_total", "ln transfers"}})
-    if (std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return !cells.of(row.second, column).empty(); }))
+    if (std::any_of(rows.begin(), rows.end(),
+                    [&](const auto& row) { return !cells.of(row.second, column).empty(); }))
       shown.push_back({column, title, signed_log});
   return shown;
 }
@@ -103,15 +105,18 @@ std::string refusals(const SweepPlan& plan, const Cells& cells, const SweepRows&
   for (const auto& [index, row] : rows) {
     const std::string& reason = cells.of(row, "reason");
     if (reason.empty()) continue;
-    auto at = std::find_if(reasons.begin(), reasons.end(), [&](const auto& entry) { return entry.first == reason; });
+    auto at = std::find_if(reasons.begin(), reasons.end(),
+                           [&](const auto& entry) { return entry.first == reason; });
     if (at == reasons.end()) at = reasons.insert(at, {reason, {}});
     at->second.push_back(what_is_set(plan, cells, row));
   }
   std::string text;
   for (const auto& [reason, combinations] : reasons) {
     text += wrapped(reason, "  ");
-    for (std::size_t i = 0; i < std::min(kListed, combinations.size()); ++i) text += wrapped(combinations[i], "    in ");
-    if (combinations.size() > kListed) text += fmt::format("    and in {} more\n", combinations.size() - kListed);
+    for (std::size_t i = 0; i < std::min(kListed, combinations.size()); ++i)
+      text += wrapped(combinations[i], "    in ");
+    if (combinations.size() > kListed)
+      text += fmt::format("    and in {} more\n", combinations.size() - kListed);
   }
   return text;
 }
@@ -126,7 +131,9 @@ Out json_cell(const std::string& cell) {
 }
 
 // A fingerprint may consist of digits only, and stays a text.
-bool is_text(const std::string& column) { return column == "fingerprint" || column == "scenario" || column == "plan"; }
+bool is_text(const std::string& column) {
+  return column == "fingerprint" || column == "scenario" || column == "plan";
+}
 
 Out json_row(const SweepPlan& plan, const Cells& cells, const SweepRow& row) {
   Out out, set = Out::object();

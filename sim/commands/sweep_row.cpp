@@ -16,10 +16,11 @@
 namespace orrery::sim {
 namespace {
 
-// Whether a published memory counts what is outside the allocator, and whether a published share counts hidden
-// transfers, is rarely said: both meanings get a column.
-constexpr std::array<const char*, 5> kErrors = {"log_error.throughput", "log_error.memory_live", "log_error.memory_total",
-                                                "log_error.communication_total", "log_error.communication_exposed"};
+// Whether a published memory counts what is outside the allocator, and whether a published share counts
+// hidden transfers, is rarely said: both meanings get a column.
+constexpr std::array<const char*, 5> kErrors = {"log_error.throughput", "log_error.memory_live",
+                                                "log_error.memory_total", "log_error.communication_total",
+                                                "log_error.communication_exposed"};
 
 using Errors = std::array<std::optional<double>, kErrors.size()>;
 
@@ -40,8 +41,10 @@ Errors errors_of(const scenarios::Scenario& s, const Result& r) {
   if (!s.measured) return {};
   const scenarios::Measured& m = *s.measured;
   const auto live = static_cast<double>(r.stages[r.worst_stage].memory.peak.count());
-  return {throughput_error(m, r), log_ratio(live, m.peak_memory_bytes), log_ratio(r.peak_memory_bytes.value, m.peak_memory_bytes),
-          log_ratio(r.communication_total, m.comm_fraction), log_ratio(r.communication_exposed, m.comm_fraction)};
+  return {throughput_error(m, r), log_ratio(live, m.peak_memory_bytes),
+          log_ratio(r.peak_memory_bytes.value, m.peak_memory_bytes),
+          log_ratio(r.communication_total, m.comm_fraction),
+          log_ratio(r.communication_exposed, m.comm_fraction)};
 }
 
 std::vector<std::string> result_columns() { return parse_csv(csv_header() + "\n").records.front(); }
@@ -51,7 +54,8 @@ std::string reason_of(const Diagnostics& diagnostics) {
   std::string text;
   for (const Diagnostic& d : diagnostics.all())
     if (d.severity == Severity::error)
-      text += fmt::format("{}{}{}", text.empty() ? "" : "; ", d.message, d.hint.empty() ? "" : fmt::format(" ({})", d.hint));
+      text += fmt::format("{}{}{}", text.empty() ? "" : "; ", d.message,
+                          d.hint.empty() ? "" : fmt::format(" ({})", d.hint));
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';
   return text;
@@ -74,7 +78,8 @@ Outcome illegal(std::string reason) { return {"illegal", std::move(reason), {}, 
 // What is set from outside is legal or not by itself, so that every error of a combination is found.
 Outcome predict_combination(const SweepPlan& plan, const SweepPlan::Combination& combination) {
   Json json = plan.scenarios[combination.file];
-  for (const Assignment& a : combination.assignments) json = scenarios::apply_override(std::move(json), a.path, a.value);
+  for (const Assignment& a : combination.assignments)
+    json = scenarios::apply_override(std::move(json), a.path, a.value);
   Diagnostics diagnostics;
   const scenarios::Scenario scenario = scenarios::resolve_scenario(json, diagnostics);
   if (diagnostics.has_errors()) return illegal(reason_of(diagnostics));
@@ -111,7 +116,8 @@ SweepRow evaluate(const SweepPlan& plan, std::size_t index) {
   row.push_back(std::move(outcome.reason));
   outcome.result.resize(result_columns().size());
   for (std::string& cell : outcome.result) row.push_back(std::move(cell));
-  for (const std::optional<double>& error : outcome.errors) row.push_back(error ? fmt::format("{}", *error) : "");
+  for (const std::optional<double>& error : outcome.errors)
+    row.push_back(error ? fmt::format("{}", *error) : "");
   return row;
 }
 

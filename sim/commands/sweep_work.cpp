@@ -11,8 +11,8 @@
 namespace orrery::sim {
 namespace {
 
-// What workers and taker share. Rows wait here until those before them are there; workers run at most kAhead rows
-// ahead of the taker, so that a slow disk does not fill the memory.
+// What workers and taker share. Rows wait here until those before them are there; workers run at most kAhead
+// rows ahead of the taker, so that a slow disk does not fill the memory.
 class Board {
  public:
   explicit Board(std::size_t count) : count_(count) {}
@@ -59,8 +59,10 @@ class Board {
 // Joins on every way out.
 class Workers {
  public:
-  Workers(Board& board, unsigned threads, const std::function<SweepRow(std::size_t)>& compute) : board_(board) {
-    for (unsigned t = 0; t < threads; ++t) threads_.emplace_back([&board, &compute] { work(board, compute); });
+  Workers(Board& board, unsigned threads, const std::function<SweepRow(std::size_t)>& compute)
+      : board_(board) {
+    for (unsigned t = 0; t < threads; ++t)
+      threads_.emplace_back([&board, &compute] { work(board, compute); });
   }
   ~Workers() {
     board_.fail(nullptr);

@@ -1,0 +1,138 @@
+// Exit codes and which output carries what: 0 fine, 1 the answer is no, 2 the input is wrong (and no time is
+// printed), 3 the surroundings failed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/cli/program.h"
+
+namespace orrery::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+constexpr const char* kFits = "scenarios/quickstart.json";
+constexpr const char* kTooLarge = "scenarios/175b-8xa100-40g.json";
+
+void expect_refused(const std::vector<std::string>& arguments, const std::string& why) {
+  const Ran ran = run(arguments);
+  EXPECT_EQ(ran.code, 2) << why;
+  EXPECT_EQ(ran.out, "") << "no time is printed";
+  EXPECT_THAT(ran.err, HasSubstr("error: "));
+  EXPECT_THAT(ran.err, HasSubstr(why));
+}
+
+TEST(ExitCodes, FineIsZeroAndSilentOnStderr) {
+  for (const char* command : {"run", "compare", "check"}) {
+    const Ran ran = run({command, kFits});
+    EXPECT_EQ(ran.code, 0) << command;
+    EXPECT_THAT(ran.out, Not(IsEmpty())) << command;
+    EXPECT_EQ(ran.err, "") << command;
+  }
+}
+
+TEST(ExitCodes, APlanThatDoesNotFitGetsItsTimeUnlessAFitIsRequired) {
+  const Ran marked = run({"run", kTooLarge});
+  EXPECT_EQ(marked.code, 0);
+  EXPECT_THAT(marked.out, HasSubstr("DOES NOT FIT"));
+  EXPECT_THAT(marked.out, HasSubstr("step time"));
+  EXPECT_EQ(run({"run", kTooLarge, "--require-fit"}).code, 1);
+  EXPECT_EQ(run({"run", kFits, "--require-fit"}).code, 0);
+  EXPECT_EQ(run({"compare", kFits, kTooLarge, "--require-fit"}).code, 1);
+  EXPECT_EQ(run({"sweep", kTooLarge, "--set", "training.seed=1,2", "--require-fit"}).code, 1);
+  EXPECT_EQ(run({"sweep", kFits, kTooLarge, "--require-fit"}).code, 0) << "one of them fits";
+  EXPECT_EQ(run({"check", kTooLarge}).code, 1);
+  EXPECT_EQ(run({"check", kFits}).code, 0);
+}
+
+TEST(ExitCodes, WrongFilesAreTwo) {
+  const Scratch scratch;
+  const std::string text = slurp(kFits);
+  for (const char* command : {"run", "compare", "sweep", "model", "cluster", "schedule"}) {
+    expect_refused({command, "no-such-file.json"}, "no-such-file.json: error: no such file");
+    expect_refused({command, "scenarios"}, "is a directory");
+    expect_refused({command, scratch.file("empty.json", "")}, "empty.json:1:1");
+    expect_refused({command, scratch.file("half.json", text.substr(0, text.size() / 2))}, "half.json:");
+  }
+  expect_refused({"schedule", "--read", "no-such-file.schedule"}, "no such file");
+}
+
+TEST(ExitCodes, IllegalPlansAreTwoWithEveryErrorOfEveryFile) {
+  const Scratch scratch;
+  const auto plan = [&](const std::string& name, const std::string& parallel) {
+    return scratch.file(name, R"({"base": "scenarios/quickstart.json", "parallel": )" + parallel + "}");
+  };
+  const std::string a = plan("a.json", R"({"tp": 5})"), b = plan("b.json", R"({"zerro": 1})");
+  expect_refused({"run", a, b}, "a.json:1:");
+  expect_refused({"run", a, b}, "b.json:1:");
+  expect_refused({"run", b}, "did you mean");
+  expect_refused({"run", kFits, "--set", "training.micro_batch=3"}, "--set:1:22: error: ");
+  expect_refused({"run", kFits, "--set", "training.micro_batsch=3"},
+                 "did you mean \"training.micro_batch\"?");
+  const Ran checked = run({"check", a});
+  EXPECT_EQ(checked.code, 2);
+  EXPECT_THAT(checked.out, HasSubstr("legal     no"));
+  EXPECT_THAT(checked.err, HasSubstr("a.json:1:"));
+}
+
+TEST(ExitCodes, WrongCommandLinesAreTwo) {
+  expect_refused({}, "subcommand");
+  expect_refused({"runn", kFits}, "did you mean \"run\"?");
+  expect_refused({"run"}, "FILE");
+  expect_refused({"run", kFits, "--jsn"}, "--jsn");
+  expect_refused({"run", kFits, "--json", "--csv"}, "--csv");
+  expect_refused({"run", kFits, "--set", "training.micro_batch"}, "path=value");
+  expect_refused({"run", kFits, "--set", "model=[1,"}, "--set:1:");
+  expect_refused({"run", kFits, kFits, "--trace", "x.json"}, "--trace takes one scenario");
+  expect_refused({"sweep", kFits, "--set", "training.seed=1,2", "--set", "training.seed=3"}, "is set twice");
+  expect_refused({"schedule", kFits, "--rank", "8"}, "ranks are 0 to 7");
+  expect_refused({"model", "models/zoo/gpt2-124m.json", "--sequence", "1025"}, "1024 positions");
+  expect_refused({"cluster", "hardware/clusters/dgx-h100.json", "--from", "1"}, "two ends");
+  expect_refused({"cluster", "hardware/clusters/dgx-h100.json", "--from", "1", "--to", "8"},
+                 "GPUs are 0 to 7");
+  expect_refused(
+      {"cluster", "hardware/clusters/dgx-h100.json", "--collective", "all_reduce", "--size", "3 apples"},
+      "is no size");
+  expect_refused({"cluster", "hardware/clusters/dgx-h100.json", "--collective", "gemm"}, "all_gather");
+  expect_refused({"completion", "csh"}, "bash");
+}
+
+TEST(ExitCodes, AWorldThatFailsIsThree) {
+  const Ran trace = run({"run", kFits, "--trace", "/no/such/directory/trace.json"});
+  EXPECT_EQ(trace.code, 3);
+  EXPECT_EQ(trace.out, "");
+  EXPECT_THAT(trace.err, StartsWith("error: /no/such/directory/trace.json: "));
+  const Ran full = run({"run", kFits}, {".", "/dev/full"});
+  EXPECT_EQ(full.code, 3);
+  EXPECT_THAT(full.err, HasSubstr("cannot be written"));
+  EXPECT_EQ(run({"sweep", kFits, "--output", "/no/such/directory/rows.csv"}).code, 3);
+}
+
+TEST(ExitCodes, AReaderThatGoesAwayEndsItQuietly) {
+  const Ran ran =
+      run_shell("(orrery schedule scenarios/quickstart.json; echo \"code $?\" >&2) | head -n 1", ".");
+  EXPECT_THAT(ran.out, HasSubstr("schedule \"GPT-2 124M on one DGX A100\"\n"));
+  EXPECT_THAT(ran.out, Not(HasSubstr("error")));
+}
+
+TEST(ExitCodes, DeadlocksAreNoWithTheirCycle) {
+  const Ran ran = run({"check", "tests/cli/send_first.schedule"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.out, HasSubstr("not sound"));
+  EXPECT_THAT(ran.out, HasSubstr("deadlock"));
+  EXPECT_THAT(ran.out, HasSubstr("rank 1"));
+  EXPECT_EQ(run({"schedule", "--read", "tests/cli/send_first.schedule"}).code, 1);
+  const Scratch scratch;
+  const std::string text = slurp("tests/cli/send_first.schedule");
+  expect_refused({"schedule", "--read", scratch.file("half.schedule", text.substr(0, text.size() / 2))},
+                 "half.schedule:");
+}
+
+}  // namespace
+}  // namespace orrery::cli
