@@ -72,7 +72,7 @@ TEST(ExitCodes, IllegalPlansAreTwoWithEveryErrorOfEveryFile) {
   expect_refused({"run", a, b}, "a.json:1:");
   expect_refused({"run", a, b}, "b.json:1:");
   expect_refused({"run", b}, "did you mean");
-  expect_refused({"run", kFits, "--set", "training.micro_batch=3"}, "--set:1:22: error: ");
+  expect_refused({"run", kFits, "--set", "parallel.tp=5"}, "--set:1:13: error: tp=5");
   expect_refused({"run", kFits, "--set", "training.micro_batsch=3"},
                  "did you mean \"training.micro_batch\"?");
   const Ran checked = run({"check", a});
