@@ -1,0 +1,31 @@
+#include "tests/cases/runs.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "sim/commands/assignment.h"
+#include "sim/commands/scenario_files.h"
+#include "sim/metrics/predict.h"
+
+namespace orrery::cases {
+
+Run run(const std::string& path, const std::vector<std::string>& sets) {
+  std::vector<sim::Assignment> assignments;
+  for (const std::string& set : sets) assignments.push_back(sim::parse_assignment(set));
+  Run r;
+  r.scenario = sim::resolve_with(sim::read_shipped_json(path), assignments);
+  r.result = sim::predict(r.scenario).result;
+  return r;
+}
+
+std::vector<std::string> shipped_scenarios() {
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator("scenarios")) {
+    const std::string path = entry.path().generic_string();
+    if (entry.path().extension() == ".json" && path.find("/bases/") == std::string::npos) paths.push_back(path);
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+}  // namespace orrery::cases
