@@ -1,3 +1,4 @@
+// The table of commands, and what is made of it: the parser, the help, the reference.
 #include "sim/commands/command.h"
 
 #include <fmt/format.h>
@@ -80,7 +81,7 @@ const std::vector<Command>& commands() {
       {"compare",
        "Put scenarios side by side, and predicted beside measured where a scenario has measurements.",
        {{"orrery compare scenarios/mt-nlg-530b-280.json scenarios/mt-nlg-530b-420.json", "two scenarios"},
-        {"orrery compare scenarios/korthikanti/*.json --csv", "one row each, for a spreadsheet"}},
+        {"orrery compare scenarios/korthikanti/22b-*.json --csv", "one row each, for a spreadsheet"}},
        declare_compare},
       {"sweep",
        "Predict every combination of values of any scenario fields.",

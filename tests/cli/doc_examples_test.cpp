@@ -83,11 +83,8 @@ TEST_P(Document, ExamplesPrintWhatItSays) {
     if (!is_run(example)) continue;
     const Ran ran = run_shell(shell_command(example), scratch.path());
     const std::string place = GetParam() + ":" + std::to_string(example.line);
-    if (ran.code != 0) {
-      ADD_FAILURE() << place << ": " << example.command << "\nends with exit code " << ran.code << "\n"
-                    << ran.out;
-      continue;
-    }
+    EXPECT_EQ(ran.code, 0) << place << ": " << example.command << "\n" << ran.out;
+    if (ran.code != 0) continue;
     const Lines actual = lines_of(ran.out);
     if (matches(example.expected, actual)) continue;
     const Lines now = updated(example.expected, actual);
