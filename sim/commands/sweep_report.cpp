@@ -52,12 +52,14 @@ std::vector<Shown> shown_columns(const Cells& cells, const SweepRows& rows) {
                               {"mfu", "MFU", percent_text},
                               {"memory.total_bytes", "memory", bytes_text},
                               {"comm.total_fraction", "transfers", percent_text}};
+  const auto filled = [&](const char* column) {
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const auto& row) { return !cells.of(row.second, column).empty(); });
+  };
   for (const auto& [column, title] : {std::pair{"log_error.throughput", "ln speed"},
                                       {"log_error.memory_total", "ln memory"},
                                       {"log_error.communication_total", "ln transfers"}})
-    if (std::any_of(rows.begin(), rows.end(),
-                    [&](const auto& row) { return !cells.of(row.second, column).empty(); }))
-      shown.push_back({column, title, signed_log});
+    if (filled(column)) shown.push_back({column, title, signed_log});
   return shown;
 }
 
