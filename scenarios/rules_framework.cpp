@@ -54,8 +54,8 @@ void interleaving_in_megatron(Draft& d, Diagnostics& diagnostics) {
                   alternatives(nearest_multiples(m, p.pp))));
 }
 
-// schedule/point_to_point.cpp: without overlap a stage exchanges messages with both neighbours at fixed points, and an
-// incomplete last group of microbatches makes the points of two stages wait for each other.
+// schedule/point_to_point.cpp: without overlap a stage exchanges messages with both neighbours at fixed points, and
+// groups of microbatches that are no multiple of the stages make the points of two stages wait for each other.
 void blocking_interleaving(Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = d.scenario.parallel;
   const std::int64_t m = d.scenario.training.microbatches;
@@ -64,9 +64,9 @@ void blocking_interleaving(Draft& d, Diagnostics& diagnostics) {
     return;
   diagnostics.error(
       d.at("overlap.pipeline"),
-      fmt::format("without overlapped messages the interleaved schedule deadlocks on an incomplete last group of "
-                  "microbatches: there are {}, in groups of pp={}",
-                  m, p.pp),
+      fmt::format("without overlapped messages the interleaved schedule can deadlock unless the microbatches are a multiple "
+                  "of pp={}; there are {}",
+                  p.pp, m),
       fmt::format("set overlap.pipeline to true, or use {} microbatches", alternatives(nearest_multiples(m, p.pp))));
 }
 
@@ -140,7 +140,7 @@ const std::vector<Rule>& framework_rules() {
       {"ddp", "DDP: neither tp nor pp nor ZeRO-2 or 3", kParallelKnown, 0, ddp_is_data_parallel},
       {"megatron interleaving", "Megatron: interleaved microbatches are a multiple of pp",
        kBatchKnown | kStagesKnown, 0, interleaving_in_megatron},
-      {"blocking interleaving", "interleaved microbatches in incomplete groups need overlapped messages",
+      {"blocking interleaving", "interleaved microbatches that are no multiple of pp need overlapped messages",
        kBatchKnown | kStagesKnown | kPolicyKnown, 0, blocking_interleaving},
       {"tied embedding", "ZeRO-2 and 3 in a pipeline need untied embeddings", kModelKnown | kParallelKnown, 0,
        tied_embedding_under_zero},
