@@ -83,7 +83,9 @@ void settings_without_effect(Draft& d, Diagnostics& diagnostics) {
   const Scenario& s = d.scenario;
   const Parallel& p = s.parallel;
   const auto idle = [&](const char* path, bool without_effect, std::string why) {
-    if (without_effect && d.written(path))
+    // A base says what many scenarios have in common; that one of them does not need it all is no news.
+    const bool own = d.at(path).source == s.origins.scenario.source;
+    if (without_effect && d.written(path) && own)
       diagnostics.warning(d.at(path), fmt::format("{} has no effect: {}", path, why));
   };
   const std::string zero = fmt::format("zero is {}", p.zero);
