@@ -1,5 +1,5 @@
-// Every scenario that ships is predicted: without an error, with a waterfall that sums to the step, with shares between
-// 0 and 1 and no negative number.
+// Every scenario that ships is predicted: without an error, with a waterfall that sums to the step, with
+// shares between 0 and 1 and no negative number.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -54,12 +54,13 @@ void expect_memory(const sim::Result& r) {
 }
 
 TEST_P(Shipped, IsPredicted) {
-  const Run r = run(GetParam());
+  const Case r = run_case(GetParam());
   EXPECT_FALSE(r.scenario.name.empty());
   expect_time(r.result);
   expect_shares(r.result);
   expect_memory(r.result);
-  EXPECT_EQ(r.scenario.measured.has_value() && r.scenario.measured->source.empty(), false) << "a measurement needs a source";
+  EXPECT_EQ(r.scenario.measured.has_value() && r.scenario.measured->source.empty(), false)
+      << "a measurement needs a source";
 }
 
 std::string test_name(const testing::TestParamInfo<std::string>& info) {

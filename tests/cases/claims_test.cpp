@@ -23,7 +23,7 @@ constexpr const char* kDocument = "docs/cases/claims.md";
 
 std::string set(const char* path, std::int64_t value) { return fmt::format("{}={}", path, value); }
 
-double data_share(const Run& r) { return r.result.exposed_by_group[1]; }
+double data_share(const Case& r) { return r.result.exposed_by_group[1]; }
 
 // --- overlapping communication gains 15-20 % ---
 
@@ -32,12 +32,14 @@ TEST(Claims, OverlapGainsWhatThereIsToHide) {
   double least = 1.0, most = 0.0;
   for (const std::int64_t nics : {1, 4, 8})
     for (const std::int64_t m : {1, 4, 16}) {
-      const std::vector<std::string> sets = {set("cluster.node.nics.count", nics), set("training.accumulation", m)};
+      const std::vector<std::string> sets = {set("cluster.node.nics.count", nics),
+                                             set("training.accumulation", m)};
       std::vector<std::string> apart_sets = sets;
       apart_sets.push_back("overlap.gradient_reduce=false");
-      const Run apart = run("scenarios/claims/overlap.json", apart_sets), overlapped = run("scenarios/claims/overlap.json", sets);
+      const Case apart = run_case("scenarios/claims/overlap.json", apart_sets),
+                 overlapped = run_case("scenarios/claims/overlap.json", sets);
       const double gain = apart.step() / overlapped.step() - 1.0;
-      table.push_back({number_text(static_cast<double>(nics)), number_text(static_cast<double>(m)), seconds_text(apart.step()),
+      table.push_back({fmt::format("{}", nics), fmt::format("{}", m), seconds_text(apart.step()),
                        seconds_text(overlapped.step()), signed_percent(gain)});
       EXPECT_GT(gain, 0.0);
       EXPECT_LE(gain, 1.0 / (1.0 - data_share(apart)) - 1.0 + 1e-9) << "more was hidden than there was";
@@ -52,18 +54,22 @@ TEST(Claims, OverlapGainsWhatThereIsToHide) {
 // --- the best bucket is the parameters / parallel degree / 8 ---
 
 double step_with_bucket(std::int64_t nodes, std::int64_t elements) {
-  return run("scenarios/claims/buckets.json", {set("cluster.nodes", nodes), set("overlap.bucket_elements", elements)}).step();
+  return run_case("scenarios/claims/buckets.json",
+                  {set("cluster.nodes", nodes), set("overlap.bucket_elements", elements)})
+      .step();
 }
 
 TEST(Claims, BestBucketGrowsWithTheRanks) {
-  const std::vector<std::int64_t> sizes = {6'580'000,   13'200'000,  26'300'000,    52'600'000,    105'000'000,
-                                           211'000'000, 421'000'000, 842'000'000, 1'680'000'000, 6'740'000'000};
+  const std::vector<std::int64_t> sizes = {6'580'000,     13'200'000,   26'300'000,  52'600'000,
+                                           105'000'000,   211'000'000,  421'000'000, 842'000'000,
+                                           1'680'000'000, 6'740'000'000};
   Table table = {{"bucket, elements", "2 nodes", "16 nodes"}};
   std::map<std::int64_t, double> small, large;
   for (const std::int64_t size : sizes) {
     small[size] = step_with_bucket(2, size);
     large[size] = step_with_bucket(16, size);
-    table.push_back({number_text(static_cast<double>(size) / 1e6) + " M", seconds_text(small[size]), seconds_text(large[size])});
+    table.push_back({number_text(static_cast<double>(size) / 1e6) + " M", seconds_text(small[size]),
+                     seconds_text(large[size])});
   }
   const auto faster = [](const auto& a, const auto& b) { return a.second < b.second; };
   const auto best_small = *std::min_element(small.begin(), small.end(), faster);
@@ -83,7 +89,8 @@ TEST(Claims, BatchForSpeedGrowsLinearly) {
   std::map<std::int64_t, std::int64_t> batch;
   for (const std::int64_t nodes : {2, 4, 8, 16, 32}) {
     const auto at = [&](std::int64_t m) {
-      return run("scenarios/claims/best-batch.json", {set("cluster.nodes", nodes), set("training.accumulation", m)});
+      return run_case("scenarios/claims/best-batch.json",
+                      {set("cluster.nodes", nodes), set("training.accumulation", m)});
     };
     const double most = at(128).result.samples_per_s;
     std::int64_t m = 1;
@@ -97,19 +104,22 @@ TEST(Claims, BatchForSpeedGrowsLinearly) {
   expect_block(kDocument, "batch", markdown(table));
 }
 
-// --- a wrong pipeline micro-batch makes a 65B run eight times slower; the best count is a multiple of the stages ---
+// --- a wrong pipeline micro-batch makes a 65B run eight times slower; the best count is a multiple of the
+// stages ---
 
 TEST(Claims, OneMicrobatchWastesThePipeline) {
   Table table = {{"micro-batch", "microbatches", "step", "slower", "bubble formula"}};
-  const double p = 16.0, best = run("scenarios/claims/pipeline-microbatch.json").step();
+  const double p = 16.0, best = run_case("scenarios/claims/pipeline-microbatch.json").step();
   double slowest = 1.0;
   for (const std::int64_t micro : {1, 2, 4, 8, 16}) {
-    const Run r = run("scenarios/claims/pipeline-microbatch.json", {set("training.micro_batch", micro)});
+    const Case r =
+        run_case("scenarios/claims/pipeline-microbatch.json", {set("training.micro_batch", micro)});
     const auto m = static_cast<double>(r.scenario.training.microbatches);
     slowest = r.step() / best;
     const double formula = (m + p - 1.0) / m / ((16.0 + p - 1.0) / 16.0);
     EXPECT_LE(slowest, formula * 1.02);
-    table.push_back({fmt::format("{}", micro), number_text(m), seconds_text(r.step()), fmt::format("{:.1f} x", slowest),
+    table.push_back({fmt::format("{}", micro), fmt::format("{}", r.scenario.training.microbatches),
+                     seconds_text(r.step()), fmt::format("{:.1f} x", slowest),
                      fmt::format("{:.1f} x", formula)});
   }
   EXPECT_GT(slowest, 6.0);
@@ -121,44 +131,48 @@ TEST(Claims, MultiplesOfTheStagesAreNothingSpecial) {
   Table table = {{"microbatches", "samples/s", "TFLOP/s a GPU"}};
   double before = 0.0;
   for (const std::int64_t m : {15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 65}) {
-    const Run r = run("scenarios/claims/pipeline-microbatch.json", {set("training.global_batch", m)});
+    const Case r = run_case("scenarios/claims/pipeline-microbatch.json", {set("training.global_batch", m)});
     EXPECT_GT(r.result.samples_per_s, before) << m;
     before = r.result.samples_per_s;
     table.push_back({fmt::format("{}", m), fmt::format("{:.2f}", r.result.samples_per_s),
                      number_text(r.result.model_tflops_per_gpu)});
   }
-  EXPECT_THROW(run("scenarios/claims/pipeline-microbatch.json", {"parallel.vpp=5", "training.global_batch=33"}), InputError)
+  EXPECT_THROW(
+      run_case("scenarios/claims/pipeline-microbatch.json", {"parallel.vpp=5", "training.global_batch=33"}),
+      InputError)
       << "Megatron's interleaved schedule takes multiples only";
-  EXPECT_NO_THROW(run("scenarios/claims/pipeline-microbatch.json", {"parallel.vpp=5", "training.global_batch=32"}));
+  EXPECT_NO_THROW(
+      run_case("scenarios/claims/pipeline-microbatch.json", {"parallel.vpp=5", "training.global_batch=32"}));
   expect_block(kDocument, "multiples", markdown(table));
 }
 
 // --- a bad plan for 530B loses 70 % to communication ---
 
-std::vector<std::string> plan_row(const std::string& plan, const Run& r) {
-  const double measured = r.scenario.measured ? r.scenario.measured->step_time_s.value_or(0.0) : 0.0;
-  return {plan, seconds_text(r.step()), percent_text(r.exposed()), measured > 0.0 ? seconds_text(measured) : "-"};
+std::vector<std::string> plan_row(const std::string& plan, const Case& r, bool was_measured) {
+  return {plan, seconds_text(r.step()), percent_text(r.exposed()),
+          was_measured ? seconds_text(*r.scenario.measured->step_time_s) : "-"};
 }
 
 TEST(Claims, PlanAndNetworkDecideWhat530BLoses) {
-  const Run good = run("scenarios/megatron-sc21/530b-2240.json");
-  const Run far = run("scenarios/megatron-sc21/530b-2240.json", {"parallel.tp=64", "measured.step_time=null"});
-  const Run zero = run("scenarios/claims/530b-zero3.json");
+  const Case good = run_case("scenarios/megatron-sc21/530b-2240.json");
+  const Case far = run_case("scenarios/megatron-sc21/530b-2240.json", {"parallel.tp=64"});
+  const Case zero = run_case("scenarios/claims/530b-zero3.json");
   Table table = {{"plan", "step", "transfers, not hidden", "measured step"}};
-  table.push_back(plan_row("TP8 x PP35 x DP8", good));
-  table.push_back(plan_row("TP64 x PP35", far));
-  table.push_back(plan_row("ZeRO-3, 8 NICs a node", zero));
+  table.push_back(plan_row("TP8 x PP35 x DP8", good, true));
+  table.push_back(plan_row("TP64 x PP35", far, false));
+  table.push_back(plan_row("ZeRO-3, 8 NICs a node", zero, true));
   double one_nic = 0.0;
   for (const std::int64_t nics : {4, 2, 1}) {
-    const Run r = run("scenarios/claims/530b-zero3.json", {set("cluster.node.nics.count", nics), "measured.step_time=null"});
-    table.push_back(plan_row(fmt::format("ZeRO-3, {} NIC{} a node", nics, nics == 1 ? "" : "s"), r));
+    const Case r = run_case("scenarios/claims/530b-zero3.json", {set("cluster.node.nics.count", nics)});
+    table.push_back(plan_row(fmt::format("ZeRO-3, {} NIC{} a node", nics, nics == 1 ? "" : "s"), r, false));
     one_nic = r.exposed();
   }
   EXPECT_LT(good.exposed(), 0.20);
   EXPECT_GT(far.exposed(), 0.45);
   EXPECT_GT(one_nic, 0.65);
   EXPECT_LT(zero.exposed(), 0.10);
-  EXPECT_GT(*zero.scenario.measured->step_time_s, 3.0 * *good.scenario.measured->step_time_s) << "as published";
+  EXPECT_GT(*zero.scenario.measured->step_time_s, 3.0 * *good.scenario.measured->step_time_s)
+      << "as published";
   expect_block(kDocument, "530b", markdown(table));
 }
 
@@ -167,13 +181,17 @@ TEST(Claims, PlanAndNetworkDecideWhat530BLoses) {
 TEST(Claims, SixteenBitsAreTwoBytes) {
   Table table = {{"model", "parameters", "fp16 weights", "GB a billion"}};
   for (const char* model : {"gpt-7b", "gpt-13b", "gpt-70b"}) {
-    const Run r = run("scenarios/claims/overlap.json", {fmt::format("model=models/zoo/{}.json", model), "training.precision=fp16",
-                                                        "training.vocab_divisible_by=1"});
-    const auto weights = static_cast<double>(
-        r.result.stages[r.result.worst_stage].memory.by_kind[static_cast<std::size_t>(schedule::BufferKind::weight)].count());
+    const Case r = run_case("scenarios/claims/overlap.json",
+                            {fmt::format("model=models/zoo/{}.json", model), "training.precision=fp16",
+                             "training.vocab_divisible_by=1"});
+    const auto weights =
+        static_cast<double>(r.result.stages[r.result.worst_stage]
+                                .memory.by_kind[static_cast<std::size_t>(schedule::BufferKind::weight)]
+                                .count());
     const auto parameters = static_cast<double>(models::parameter_count(r.scenario.model));
     EXPECT_NEAR(weights / parameters, 2.0, 0.01) << model;
-    table.push_back({model, number_text(parameters / 1e9) + " B", bytes_text(weights), fmt::format("{:.2f}", weights / parameters)});
+    table.push_back({model, number_text(parameters / 1e9) + " B", bytes_text(weights),
+                     fmt::format("{:.2f}", weights / parameters)});
   }
   expect_block(kDocument, "fp16", markdown(table));
 }
@@ -182,17 +200,17 @@ TEST(Claims, SixteenBitsAreTwoBytes) {
 
 TEST(Claims, LayersDoNotDecideAboutAPipeline) {
   Table table = {{"model", "stages", "verdict", "memory", "step"}};
-  std::map<std::int64_t, Run> wide, deep;
-  const auto add = [&](const char* model, std::int64_t p, const Run& r) {
-    table.push_back({model, fmt::format("{}", p), r.fits() ? "fits" : "does not fit", bytes_text(r.result.peak_memory_bytes.value),
-                     seconds_text(r.step())});
+  std::map<std::int64_t, Case> wide, deep;
+  const auto add = [&](const char* model, std::int64_t p, const Case& r) {
+    table.push_back({model, fmt::format("{}", p), r.fits() ? "fits" : "does not fit",
+                     bytes_text(r.result.peak_memory_bytes.value), seconds_text(r.step())});
   };
   for (const std::int64_t p : {1, 2, 4, 8, 16}) {
-    wide[p] = run("scenarios/claims/pipeline-96-layers.json", {set("parallel.pp", p)});
+    wide[p] = run_case("scenarios/claims/pipeline-96-layers.json", {set("parallel.pp", p)});
     add("175B, 96 layers", p, wide[p]);
   }
   for (const std::int64_t p : {1, 2, 4, 8}) {
-    deep[p] = run("scenarios/claims/pipeline-120-layers.json", {set("parallel.pp", p)});
+    deep[p] = run_case("scenarios/claims/pipeline-120-layers.json", {set("parallel.pp", p)});
     add("3.8B, 120 layers", p, deep[p]);
   }
   EXPECT_FALSE(wide[1].fits());

@@ -1,4 +1,5 @@
-// Tables of the documents that the program writes: the text between `<!-- generated: NAME -->` and `<!-- end -->`.
+// Tables of the documents that the program writes: the text between `<!-- generated: NAME -->` and `<!-- end
+// -->`.
 #pragma once
 
 #include <string>

@@ -9,10 +9,10 @@
 
 namespace orrery::cases {
 
-Run run(const std::string& path, const std::vector<std::string>& sets) {
+Case run_case(const std::string& path, const std::vector<std::string>& sets) {
   std::vector<sim::Assignment> assignments;
   for (const std::string& set : sets) assignments.push_back(sim::parse_assignment(set));
-  Run r;
+  Case r;
   r.scenario = sim::resolve_with(sim::read_shipped_json(path), assignments);
   r.result = sim::predict(r.scenario).result;
   return r;
@@ -22,7 +22,8 @@ std::vector<std::string> shipped_scenarios() {
   std::vector<std::string> paths;
   for (const auto& entry : std::filesystem::recursive_directory_iterator("scenarios")) {
     const std::string path = entry.path().generic_string();
-    if (entry.path().extension() == ".json" && path.find("/bases/") == std::string::npos) paths.push_back(path);
+    if (entry.path().extension() == ".json" && path.find("/bases/") == std::string::npos)
+      paths.push_back(path);
   }
   std::sort(paths.begin(), paths.end());
   return paths;

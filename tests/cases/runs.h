@@ -9,7 +9,7 @@
 
 namespace orrery::cases {
 
-struct Run {
+struct Case {
   scenarios::Scenario scenario;
   sim::Result result;
   double step() const { return result.step_time_s.value; }
@@ -18,7 +18,7 @@ struct Run {
 };
 
 // `sets`: "training.micro_batch=2", ... Throws InputError.
-Run run(const std::string& path, const std::vector<std::string>& sets = {});
+Case run_case(const std::string& path, const std::vector<std::string>& sets = {});
 
 // The scenario files below scenarios/, bases/ left out, in order.
 std::vector<std::string> shipped_scenarios();
