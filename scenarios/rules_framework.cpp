@@ -54,7 +54,7 @@ void interleaving_in_megatron(Draft& d, Diagnostics& diagnostics) {
                   alternatives(nearest_multiples(m, p.pp))));
 }
 
-// schedule/point_to_point.cpp: without overlap a stage exchanges messages with both neighbours at fixed points, and
+// schedule/compile/point_to_point.cpp: without overlap a stage exchanges messages with both neighbours at fixed points, and
 // groups of microbatches that are no multiple of the stages make the points of two stages wait for each other.
 void blocking_interleaving(Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = d.scenario.parallel;

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "schedule/memory.h"
-#include "schedule/pipeline_order.h"
+#include "schedule/compile/pipeline_order.h"
 #include "schedule/text.h"
 #include "schedule/verify.h"
 #include "tests/schedule/small_scenarios.h"

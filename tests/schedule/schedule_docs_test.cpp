@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "schedule/op_rules.h"
+#include "schedule/verify/op_rules.h"
 #include "schedule/text.h"
 #include "schedule/verify.h"
 

@@ -9,7 +9,7 @@
 
 #include "schedule/memory.h"
 #include "schedule/text.h"
-#include "schedule/verify_walk.h"
+#include "schedule/verify/walk.h"
 
 namespace orrery::schedule {
 namespace {

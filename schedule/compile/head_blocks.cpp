@@ -1,0 +1,127 @@
+// The head: the last norm, the output projection (the token table where tied) and the cross entropy over a vocabulary
+// that is sharded on the tensor group (Shoeybi et al. 2019, section 3): maximum and sum of exponentials are reduced,
+// never the logits. Saved at 16 bits: norm input and output 4 s b h / t, fp32 logits 4 s b v / t (Korthikanti et al.
+// 2022, section 4.3).
+#include "schedule/compile/blocks.h"
+#include "schedule/compile/gradients.h"
+#include "schedule/compile/tensor_parallel.h"
+
+namespace orrery::schedule {
+namespace {
+
+bool tied(const Stage& s) { return s.model().tied_embeddings; }
+UnitKind output_kind(const Stage& s) { return tied(s) ? UnitKind::embedding : UnitKind::head; }
+const char* output_name(const Stage& s) { return tied(s) ? "token" : "output"; }
+
+bool casts_logits(const Stage& s) {
+  return s.scenario.kernels.fp32_logits && !s.scenario.kernels.fused_cross_entropy &&
+         s.activation_type != DataType::fp32;
+}
+
+Tensor kept_logits(Stage& s, BlockBuilder& b, Life life) {
+  return slot_tensor(s, b, "logits", casts_logits(s) ? DataType::fp32 : s.activation_type, life, s.z.tokens, s.z.vocab);
+}
+
+Tensor head_norm(Stage& s, BlockBuilder& b, Life life) {
+  return slot_tensor(s, b, "head.norm", s.activation_type, life, s.z.local_tokens, s.z.hidden);
+}
+
+Tensor head_input(Stage& s, BlockBuilder& b, Life life) {
+  const auto end = static_cast<std::uint32_t>(s.layers_of_chunk.back());
+  return hidden_at(s, b, s.first_unit_of_chunk.back() + end, life);
+}
+
+// Every token of the global batch weighs the same, so gradients of microbatches and data-parallel ranks just add.
+KernelShape loss_shape(const Stage& s) {
+  const scenarios::Training& t = s.scenario.training;
+  return {.scale = 1.0 / (static_cast<double>(t.global_batch) * static_cast<double>(t.sequence_length))};
+}
+
+void cross_entropy(Stage& s, BlockBuilder& b, Tensor logits, Tensor labels) {
+  const Tensor stats = slot_tensor(s, b, "loss.stats", DataType::fp32, Life::born, s.z.tokens, 4);
+  const auto reduce = [&](Tensor part, Reduce op) {
+    if (s.tensor_parallel())
+      b.add(OpKind::all_reduce, {accumulate(Role::y, part)}, KernelShape{.reduce = op}).group(kTensor);
+  };
+  b.add(OpKind::cross_entropy_max, {in(Role::x, logits), out(Role::stats, stats)});
+  reduce(columns_of(stats, 0, 1), Reduce::max);
+  b.add(OpKind::cross_entropy_sum, {in(Role::x, logits), in(Role::labels, labels), accumulate(Role::stats, stats)})
+      .group(kTensor);
+  reduce(columns_of(stats, 1, 2), Reduce::sum);
+  b.add(OpKind::cross_entropy_loss,
+        {accumulate(Role::stats, stats), accumulate(Role::loss, b.tensor(s.loss, {}, Life::bound, 1, 1))}, loss_shape(s));
+  b.end_records(done(s, b, UnitKind::head));
+}
+
+}  // namespace
+
+bool head_begins_embedding_gradient(const Stage& s) { return s.has_head && tied(s); }
+
+BlockId head_forward(Stage& s) {
+  BlockBuilder b(s.schedule, s.program, "head.forward", Phase::forward);
+  s.weights_life.fill(Life::dies);
+  const Tensor x = head_input(s, b, Life::bound), norm = head_norm(s, b, Life::born);
+  const Tensor labels = slot_tensor(s, b, "labels", DataType::int32, Life::bound, s.z.tokens, 1);
+  b.begin_after(x.formal);
+  b.begin_after(flat_weights(s, b, UnitKind::head).formal);
+  if (tied(s)) b.begin_after(flat_weights(s, b, UnitKind::embedding).formal);
+  b.add(OpKind::norm_forward,
+        {in(Role::x, x), in(Role::w, weight_of(s, b, UnitKind::head, "norm.weight")),
+         in(Role::bias, weight_of(s, b, UnitKind::head, "norm.bias")), out(Role::y, norm)},
+        norm_shape(s));
+  const Tensor full = gather_rows(s, b, norm, "head.gathered");
+  const Tensor w = weight_of(s, b, output_kind(s), output_name(s));
+  const Tensor bias = weight_of(s, b, UnitKind::head, "output_bias");
+  const Tensor kept = kept_logits(s, b, Life::born);
+  const Tensor logits =
+      casts_logits(s) ? workspace(s, b, "logits.raw", s.activation_type, s.z.tokens, s.z.vocab) : kept;
+  b.add(OpKind::gemm, {in(Role::x, full), in(Role::w, w), in(Role::bias, bias), out(Role::y, logits)},
+        forward_gemm(full, w));
+  if (casts_logits(s)) b.add(OpKind::cast, {in(Role::x, logits), out(Role::y, kept)});
+  cross_entropy(s, b, kept, labels);
+  return b.finish();
+}
+
+BlockId head_backward(Stage& s) {
+  BlockBuilder b(s.schedule, s.program, "head.backward", Phase::backward);
+  s.weights_life.fill(Life::dies);
+  begin_gradients(s, b, UnitKind::head);
+  if (tied(s)) begin_gradients(s, b, UnitKind::embedding);
+  const Tensor x = head_input(s, b, Life::dies), norm = head_norm(s, b, Life::dies);
+  b.begin_after(flat_weights(s, b, UnitKind::head).formal);
+  if (tied(s)) b.begin_after(flat_weights(s, b, UnitKind::embedding).formal);
+  b.begin_after(hidden_gradient(s, b, Life::born).formal);
+  const Tensor kept = kept_logits(s, b, Life::dies);
+  b.add(OpKind::cross_entropy_backward,
+        {in(Role::x, kept), in(Role::stats, slot_tensor(s, b, "loss.stats", DataType::fp32, Life::dies, s.z.tokens, 4)),
+         in(Role::labels, slot_tensor(s, b, "labels", DataType::int32, Life::dies, s.z.tokens, 1)),
+         out(Role::dx, kept)},
+        loss_shape(s))
+      .group(kTensor);
+  Tensor dlogits = kept;
+  if (casts_logits(s)) {
+    dlogits = workspace(s, b, "logits.gradient", s.activation_type, s.z.tokens, s.z.vocab);
+    b.add(OpKind::cast, {in(Role::x, kept), out(Role::y, dlogits)});
+  }
+  const Tensor w = weight_of(s, b, output_kind(s), output_name(s));
+  const Stream stream = hidden_stream(s);
+  const Tensor full = gather_rows(s, b, norm, "head.regathered", stream);
+  const Tensor partial = workspace(s, b, "head.dpartial", s.activation_type, s.z.tokens, s.z.hidden);
+  b.add(OpKind::gemm, {in(Role::dy, dlogits), in(Role::w, w), out(Role::dx, partial)}, input_gradient_gemm(dlogits, w));
+  const Tensor dnorm = reduce_rows(s, b, partial, "head.dreduced", stream);
+  b.add(OpKind::gemm,
+        {in(Role::dy, dlogits), in(Role::x, full), accumulate(Role::dw, gradient_of(s, b, output_kind(s), output_name(s)))},
+        weight_gradient_gemm(dlogits, full));
+  const Tensor dbias = gradient_of(s, b, UnitKind::head, "output_bias");
+  if (dbias.exists()) b.add(OpKind::bias_backward, {in(Role::dy, dlogits), accumulate(Role::dbias, dbias)});
+  b.add(OpKind::norm_backward,
+        {in(Role::dy, dnorm), in(Role::x, x), in(Role::w, weight_of(s, b, UnitKind::head, "norm.weight")),
+         out(Role::dx, hidden_gradient(s, b, Life::born)),
+         accumulate(Role::dw, gradient_of(s, b, UnitKind::head, "norm.weight")),
+         accumulate(Role::dbias, gradient_of(s, b, UnitKind::head, "norm.bias"))},
+        norm_shape(s));
+  b.end_records(done(s, b, UnitKind::head));
+  return b.finish();
+}
+
+}  // namespace orrery::schedule

@@ -1,0 +1,194 @@
+// One layer's backward: layer_forward.cpp read upwards. The residual gradient `dh` is one buffer from the loss to the
+// embedding: on entry the gradient of the layer's output, on exit of its input (each norm's backward adds to it).
+// Collectives that a weight-gradient GEMM can hide go to the tensor stream where the scenario overlaps them.
+#include "schedule/compile/blocks.h"
+#include "schedule/compile/gradients.h"
+#include "schedule/compile/tensor_parallel.h"
+
+namespace orrery::schedule {
+namespace {
+
+constexpr UnitKind kLayer = UnitKind::layer;
+
+// The gradient of norm `name`, at whose output it is `dy`; added to `dx` or, with `fresh`, written to it.
+void norm_backward(Stage& s, BlockBuilder& b, const std::string& name, Tensor dy, Tensor x, Tensor dx, bool fresh) {
+  b.add(OpKind::norm_backward,
+        {in(Role::dy, dy), in(Role::x, x), in(Role::w, weight_of(s, b, kLayer, name + ".weight")),
+         fresh ? out(Role::dx, dx) : accumulate(Role::dx, dx),
+         accumulate(Role::dw, gradient_of(s, b, kLayer, name + ".weight")),
+         accumulate(Role::dbias, gradient_of(s, b, kLayer, name + ".bias"))},
+        norm_shape(s));
+}
+
+// From the residual gradient into a branch: through dropout and bias, and the branch's own norm where it has one.
+Tensor enter_branch(Stage& s, BlockBuilder& b, const std::string& name, const std::string& bias, Tensor dh, Tensor mask,
+                    Tensor kept, const std::string& post_norm) {
+  const Tensor dbias = gradient_of(s, b, kLayer, bias);
+  Tensor d = dh;
+  if (mask.exists()) {
+    d = workspace(s, b, name + ".dbranch", s.activation_type, dh.rows, dh.columns);
+    b.add(OpKind::bias_dropout_add_backward,
+          {in(Role::dy, dh), in(Role::mask, mask), out(Role::dx, d), accumulate(Role::dbias, dbias)}, dropout_shape(s));
+  } else if (dbias.exists()) {
+    b.add(OpKind::bias_backward, {in(Role::dy, dh), accumulate(Role::dbias, dbias)});
+  }
+  if (!kept.exists()) return d;
+  const Tensor before = workspace(s, b, name + ".dnormed", s.activation_type, dh.rows, dh.columns);
+  norm_backward(s, b, post_norm, d, kept, before, true);
+  return before;
+}
+
+// Backward of a column-parallel GEMM whose input is the norm's output `x`; returns the gradient of x.
+Tensor column_parallel_backward(Stage& s, BlockBuilder& b, const std::string& name, Tensor dy, Tensor x, Tensor w,
+                                Tensor dw) {
+  const Stream stream = hidden_stream(s);
+  const Tensor full_x = gather_rows(s, b, x, name + ".regathered", stream);
+  const Tensor partial = workspace(s, b, name + ".dpartial", s.activation_type, s.z.tokens, s.z.hidden);
+  b.add(OpKind::gemm, {in(Role::dy, dy), in(Role::w, w), out(Role::dx, partial)}, input_gradient_gemm(dy, w));
+  const Tensor dx = reduce_rows(s, b, partial, name + ".dreduced", stream);
+  b.add(OpKind::gemm, {in(Role::dy, dy), in(Role::x, full_x), accumulate(Role::dw, dw)},
+        weight_gradient_gemm(dy, full_x));
+  return dx;
+}
+
+// Backward of a row-parallel GEMM with input `x`; returns its gradient.
+Tensor row_parallel_backward(Stage& s, BlockBuilder& b, const std::string& name, const std::string& weight, Tensor d,
+                             Tensor x) {
+  const Tensor dy = gather_rows(s, b, d, name + ".gathered");
+  const Tensor w = weight_of(s, b, kLayer, weight);
+  const Tensor dx = workspace(s, b, name + ".dinput", s.activation_type, x.rows, x.columns);
+  b.add(OpKind::gemm, {in(Role::dy, dy), in(Role::w, w), out(Role::dx, dx)}, input_gradient_gemm(dy, w));
+  b.add(OpKind::gemm, {in(Role::dy, dy), in(Role::x, x), accumulate(Role::dw, gradient_of(s, b, kLayer, weight))},
+        weight_gradient_gemm(dy, x));
+  return dx;
+}
+
+Tensor mlp_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor dh, Tensor input) {
+  const bool gated = models::gated(s.model().activation), fused = s.scenario.kernels.fused_elementwise;
+  const std::string first = gated ? "mlp.gate" : "mlp.up";
+  const Tensor branch = enter_branch(s, b, "mlp", "mlp.down_bias", dh, t.mask2, t.branch2, "post_norm2");
+  const Tensor dactivated = row_parallel_backward(s, b, "mlp.down", "mlp.down", branch, t.activated);
+  const bool biased = s.model().mlp_bias;
+  const Tensor bias = biased ? weight_of(s, b, kLayer, first + "_bias", "mlp.up_bias") : Tensor{};
+  const Tensor dbias = biased ? gradient_of(s, b, kLayer, first + "_bias", "mlp.up_bias") : Tensor{};
+  const Tensor dup = workspace(s, b, "mlp.dup", s.activation_type, s.z.tokens, s.z.up);
+  b.add(OpKind::activation_backward,
+        {in(Role::dy, dactivated), in(Role::x, t.up), in(Role::bias, fused ? bias : Tensor{}), out(Role::dx, dup),
+         accumulate(Role::dbias, fused ? dbias : Tensor{})},
+        activation_shape(s));
+  if (!fused && dbias.exists()) b.add(OpKind::bias_backward, {in(Role::dy, dup), accumulate(Role::dbias, dbias)});
+  return column_parallel_backward(s, b, "mlp.up", dup, input, weight_of(s, b, kLayer, first, "mlp.up"),
+                                  gradient_of(s, b, kLayer, first, "mlp.up"));
+}
+
+void fused_core_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor dout, const QueryKeyValue& d) {
+  if (s.scenario.training.recompute == scenarios::Recompute::selective) {
+    b.set_phase(Phase::recompute);
+    write_fused_attention(s, b, t, workspace(s, b, "attention.out_again", s.activation_type, t.out.rows, t.out.columns));
+    b.set_phase(Phase::backward);
+  }
+  const QueryKeyValue a = attention_inputs(s, t);
+  b.add(OpKind::attention_backward,
+        {in(Role::dout, dout), in(Role::q, a.q), in(Role::k, a.k), in(Role::v, a.v), in(Role::o, t.out),
+         in(Role::lse, t.lse), out(Role::dq, d.q), out(Role::dk, d.k), out(Role::dv, d.v)},
+        attention_shape(s))
+      .group(kTensor)
+      .site(kAttentionDropout);
+}
+
+void separate_core_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor dout, const QueryKeyValue& d) {
+  const KernelShape shape = attention_shape(s);
+  const Tensor& p = t.probabilities;
+  if (s.scenario.training.recompute == scenarios::Recompute::selective) {
+    b.set_phase(Phase::recompute);
+    write_probabilities(s, b, t);
+    b.set_phase(Phase::backward);
+  }
+  const QueryKeyValue a = attention_inputs(s, t);
+  Tensor dp = workspace(s, b, "attention.dprobabilities", s.activation_type, p.rows, p.columns);
+  b.add(OpKind::attention_dprobabilities, {in(Role::dout, dout), in(Role::v, a.v), out(Role::dx, dp)}, shape);
+  b.add(OpKind::attention_dvalue, {in(Role::x, t.dropped), in(Role::dout, dout), out(Role::dv, d.v)}, shape);
+  if (t.probability_mask.exists()) {
+    const Tensor undropped = workspace(s, b, "attention.dundropped", s.activation_type, p.rows, p.columns);
+    b.add(OpKind::dropout_backward, {in(Role::dy, dp), in(Role::mask, t.probability_mask), out(Role::dx, undropped)},
+          shape);
+    dp = undropped;
+  }
+  Tensor dscores = workspace(s, b, "attention.dscores", s.activation_type, p.rows, p.columns);
+  b.add(OpKind::softmax_backward, {in(Role::dy, dp), in(Role::y, p), out(Role::dx, dscores)}, shape);
+  if (!s.scenario.kernels.fused_softmax) {
+    const Tensor unmasked = workspace(s, b, "attention.dunmasked", s.activation_type, p.rows, p.columns);
+    b.add(OpKind::cast, {in(Role::x, dscores), out(Role::y, unmasked)});
+    dscores = unmasked;
+  }
+  b.add(OpKind::attention_dquery, {in(Role::x, dscores), in(Role::k, a.k), out(Role::dq, d.q)}, shape);
+  b.add(OpKind::attention_dkey, {in(Role::x, dscores), in(Role::q, a.q), out(Role::dk, d.k)}, shape);
+}
+
+// Through the per-head norms of q and k: from dq, dk behind them to dq, dk of the projection.
+void head_norms_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, const QueryKeyValue& behind,
+                         const QueryKeyValue& raw_gradient) {
+  const QueryKeyValue raw = split(s, t.qkv);
+  const auto one = [&](const std::string& name, Tensor dy, Tensor x, Tensor dx) {
+    b.add(OpKind::head_norm_backward,
+          {in(Role::dy, dy), in(Role::x, x), in(Role::w, weight_of(s, b, kLayer, name)), out(Role::dx, dx),
+           accumulate(Role::dw, gradient_of(s, b, kLayer, name))},
+          attention_shape(s));
+  };
+  one("attention.query_norm", behind.q, raw.q, raw_gradient.q);
+  one("attention.key_norm", behind.k, raw.k, raw_gradient.k);
+}
+
+Tensor attention_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor dh) {
+  const Tensor branch = enter_branch(s, b, "attention", "attention.out_bias", dh, t.mask1, t.branch1, "post_norm1");
+  const Tensor dout = row_parallel_backward(s, b, "attention.projection", "attention.out", branch, t.out);
+  const Tensor dqkv = workspace(s, b, "dqkv", s.activation_type, s.z.tokens, s.z.query + 2 * s.z.kv);
+  const QueryKeyValue raw = split(s, dqkv);
+  QueryKeyValue behind = raw;
+  if (t.normed_qk.exists()) {
+    const Tensor d = workspace(s, b, "dnormed_qk", s.activation_type, s.z.tokens, s.z.query + s.z.kv);
+    behind.q = columns_of(d, 0, s.z.query);
+    behind.k = columns_of(d, s.z.query, s.z.kv);
+  }
+  if (s.scenario.kernels.fused_attention)
+    fused_core_backward(s, b, t, dout, behind);
+  else
+    separate_core_backward(s, b, t, dout, behind);
+  if (s.model().position == models::PositionKind::rotary)
+    b.add(OpKind::rotary_backward, {accumulate(Role::dq, behind.q), accumulate(Role::dk, behind.k)}, attention_shape(s));
+  if (t.normed_qk.exists()) head_norms_backward(s, b, t, behind, raw);
+  if (s.model().qkv_bias)
+    b.add(OpKind::bias_backward,
+          {in(Role::dy, dqkv),
+           accumulate(Role::dbias, gradient_of(s, b, kLayer, "attention.query_bias", "attention.value_bias"))});
+  return column_parallel_backward(s, b, "attention.qkv", dqkv, t.norm1,
+                                  weight_of(s, b, kLayer, "attention.query", "attention.value"),
+                                  gradient_of(s, b, kLayer, "attention.query", "attention.value"));
+}
+
+}  // namespace
+
+BlockId layer_backward(Stage& s) {
+  BlockBuilder b(s.schedule, s.program, "layer.backward", Phase::backward);
+  s.weights_life.fill(Life::dies);
+  begin_gradients(s, b, kLayer);
+  const Tensor x = hidden_of_layer(s, b, 0, Life::dies), dh = hidden_gradient(s, b, Life::bound);
+  b.begin_after(flat_weights(s, b, kLayer).formal);
+  b.begin_after(dh.formal);
+  const LayerTensors t = layer_tensors(s, b, Life::dies);
+  if (s.model().parallel_block) {
+    // Both branches read the same residual gradient, so both norms come last.
+    const bool shared = !t.norm2.exists();
+    const Tensor dmlp = mlp_backward(s, b, t, dh, shared ? t.norm1 : t.norm2);
+    const Tensor dattention = attention_backward(s, b, t, dh);
+    norm_backward(s, b, shared ? "norm1" : "norm2", dmlp, x, dh, false);
+    norm_backward(s, b, "norm1", dattention, x, dh, false);
+  } else {
+    norm_backward(s, b, "norm2", mlp_backward(s, b, t, dh, t.norm2), t.middle, dh, false);
+    norm_backward(s, b, "norm1", attention_backward(s, b, t, dh), x, dh, false);
+  }
+  b.end_records(layer_done(s, b));
+  return b.finish();
+}
+
+}  // namespace orrery::schedule

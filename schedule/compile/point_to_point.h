@@ -1,0 +1,39 @@
+// Messages between pipeline stages. Without overlap they sit on the compute stream between two actions, the sends of
+// the first and the receives of the second in one group (Megatron-LM's send_forward_recv_backward); with it they have
+// streams of their own, and a receive is posted one action ahead.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "schedule/compile/stage.h"
+
+namespace orrery::schedule {
+
+struct Message {
+  bool sends = false, backward = false;
+  std::uint32_t chunk = 0, microbatch = 0;
+  bool operator==(const Message&) const = default;
+};
+
+// One action with the messages around it.
+struct StageStep {
+  Action action;
+  bool last_of_chunk = false;  // the last backward of this chunk: its gradients are complete
+  std::vector<Message> before, after;
+};
+
+std::vector<StageStep> plan_messages(const Stage& s, const std::vector<Action>& order);
+
+// One block for each kind of message, written when first needed.
+class MessageBlocks {
+ public:
+  explicit MessageBlocks(Stage& s) : stage_(s) {}
+  BlockId block(const Message& message, bool grouped);
+
+ private:
+  Stage& stage_;
+  std::map<std::uint32_t, BlockId> known_;
+};
+
+}  // namespace orrery::schedule

@@ -1,0 +1,16 @@
+// Buffers of one rank: every read after the write it needs, every write after earlier reads and writes,
+// memory allocated before use, freed once, when nobody can still be using it, and nothing left at the end of
+// the step. "After" is what the schedule itself guarantees: stream order, events, and the host that waited
+// for one.
+#pragma once
+
+#include "schedule/verify/findings.h"
+#include "schedule/verify/walk.h"
+
+namespace orrery::schedule {
+
+// `rank`: one rank of that program; shards are those that it sees.
+void check_races(const Schedule& schedule, std::size_t program, std::int64_t rank, const Walk& walk,
+                 Findings& findings);
+
+}  // namespace orrery::schedule
