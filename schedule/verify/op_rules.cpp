@@ -3,118 +3,87 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
+
 #include "schedule/text/fields.h"
 
 namespace orrery::schedule {
 
+namespace {
+
+struct Operands {
+  OpKind kind;
+  std::string_view roles;  // in brackets: may be absent
+};
+
+// In the order of OpKind. A GEMM's depend on its layout.
+constexpr Operands kOperands[] = {
+    {OpKind::fill, "y"},
+    {OpKind::cast, "x y"},
+    {OpKind::add, "x y"},
+    {OpKind::input, "[tokens labels]"},
+    {OpKind::gemm, ""},
+    {OpKind::bias_backward, "dy dbias"},
+    {OpKind::embedding_forward, "tokens w y"},
+    {OpKind::embedding_backward, "tokens dy dw"},
+    {OpKind::position_forward, "w y"},
+    {OpKind::position_backward, "dy dw"},
+    {OpKind::norm_forward, "x w y [bias]"},
+    {OpKind::norm_backward, "dy x w dx dw [dbias]"},
+    {OpKind::rotary_forward, "q k"},
+    {OpKind::rotary_backward, "dq dk"},
+    {OpKind::head_norm_forward, "x w y"},
+    {OpKind::head_norm_backward, "dy x w dx dw"},
+    {OpKind::attention_forward, "q k v o lse"},
+    {OpKind::attention_backward, "dout q k v o lse dq dk dv"},
+    {OpKind::attention_scores, "q k y"},
+    {OpKind::softmax_forward, "x y"},
+    {OpKind::softmax_backward, "dy y dx"},
+    {OpKind::attention_context, "x v o"},
+    {OpKind::attention_dprobabilities, "dout v dx"},
+    {OpKind::attention_dvalue, "x dout dv"},
+    {OpKind::attention_dquery, "x k dq"},
+    {OpKind::attention_dkey, "x q dk"},
+    {OpKind::activation_forward, "x y [bias]"},
+    {OpKind::activation_backward, "dy x dx [bias dbias]"},
+    {OpKind::dropout_forward, "x y mask"},
+    {OpKind::dropout_backward, "dy mask dx"},
+    {OpKind::bias_dropout_add_forward, "x y [bias residual mask]"},
+    {OpKind::bias_dropout_add_backward, "dy dx [mask dbias]"},
+    {OpKind::cross_entropy_max, "x stats"},
+    {OpKind::cross_entropy_sum, "x labels stats"},
+    {OpKind::cross_entropy_loss, "stats loss"},
+    {OpKind::cross_entropy_backward, "x stats labels dx"},
+    {OpKind::gradient_norm, "x y"},
+    {OpKind::adam, "dw master moment1 moment2 [w norm]"},
+    {OpKind::sgd, "dw master [moment1 w norm]"},
+    {OpKind::cpu_adam, "dw master moment1 moment2 [w norm]"},
+    {OpKind::top_k_select, "x y"},
+    {OpKind::top_k_apply, "x y"},
+    {OpKind::all_reduce, "y"},
+    {OpKind::reduce_scatter, "x y"},
+    {OpKind::all_gather, "x y"},
+    {OpKind::all_to_all, "x y"},
+    {OpKind::broadcast, "y"},
+    {OpKind::send, "x"},
+    {OpKind::recv, "y"},
+    {OpKind::copy_to_host, "x y"},
+    {OpKind::copy_to_device, "x y"},
+    {OpKind::host_wait, ""},
+};
+
+constexpr bool in_order() {
+  for (std::size_t i = 0; i < std::size(kOperands); ++i)
+    if (static_cast<std::size_t>(kOperands[i].kind) != i) return false;
+  return std::size(kOperands) == kOpKinds;
+}
+static_assert(in_order(), "one row a kind, in the order of OpKind");
+
+}  // namespace
+
 std::string_view operands_of(OpKind kind, Layout layout) {
-  switch (kind) {
-    case OpKind::fill:
-      return "y";
-    case OpKind::cast:
-      return "x y";
-    case OpKind::add:
-      return "x y";
-    case OpKind::input:
-      return "[tokens labels]";
-    case OpKind::gemm:
-      return layout == Layout::tn ? "x w y [bias]" : layout == Layout::nn ? "dy w dx" : "dy x dw";
-    case OpKind::bias_backward:
-      return "dy dbias";
-    case OpKind::embedding_forward:
-      return "tokens w y";
-    case OpKind::embedding_backward:
-      return "tokens dy dw";
-    case OpKind::position_forward:
-      return "w y";
-    case OpKind::position_backward:
-      return "dy dw";
-    case OpKind::norm_forward:
-      return "x w y [bias]";
-    case OpKind::norm_backward:
-      return "dy x w dx dw [dbias]";
-    case OpKind::rotary_forward:
-      return "q k";
-    case OpKind::rotary_backward:
-      return "dq dk";
-    case OpKind::head_norm_forward:
-      return "x w y";
-    case OpKind::head_norm_backward:
-      return "dy x w dx dw";
-    case OpKind::attention_forward:
-      return "q k v o lse";
-    case OpKind::attention_backward:
-      return "dout q k v o lse dq dk dv";
-    case OpKind::attention_scores:
-      return "q k y";
-    case OpKind::softmax_forward:
-      return "x y";
-    case OpKind::softmax_backward:
-      return "dy y dx";
-    case OpKind::attention_context:
-      return "x v o";
-    case OpKind::attention_dprobabilities:
-      return "dout v dx";
-    case OpKind::attention_dvalue:
-      return "x dout dv";
-    case OpKind::attention_dquery:
-      return "x k dq";
-    case OpKind::attention_dkey:
-      return "x q dk";
-    case OpKind::activation_forward:
-      return "x y [bias]";
-    case OpKind::activation_backward:
-      return "dy x dx [bias dbias]";
-    case OpKind::dropout_forward:
-      return "x y mask";
-    case OpKind::dropout_backward:
-      return "dy mask dx";
-    case OpKind::bias_dropout_add_forward:
-      return "x y [bias residual mask]";
-    case OpKind::bias_dropout_add_backward:
-      return "dy dx [mask dbias]";
-    case OpKind::cross_entropy_max:
-      return "x stats";
-    case OpKind::cross_entropy_sum:
-      return "x labels stats";
-    case OpKind::cross_entropy_loss:
-      return "stats loss";
-    case OpKind::cross_entropy_backward:
-      return "x stats labels dx";
-    case OpKind::gradient_norm:
-      return "x y";
-    case OpKind::adam:
-      return "dw master moment1 moment2 [w norm]";
-    case OpKind::sgd:
-      return "dw master [moment1 w norm]";
-    case OpKind::cpu_adam:
-      return "dw master moment1 moment2 [w norm]";
-    case OpKind::top_k_select:
-      return "x y";
-    case OpKind::top_k_apply:
-      return "x y";
-    case OpKind::all_reduce:
-      return "y";
-    case OpKind::reduce_scatter:
-      return "x y";
-    case OpKind::all_gather:
-      return "x y";
-    case OpKind::all_to_all:
-      return "x y";
-    case OpKind::broadcast:
-      return "y";
-    case OpKind::send:
-      return "x";
-    case OpKind::recv:
-      return "y";
-    case OpKind::copy_to_host:
-      return "x y";
-    case OpKind::copy_to_device:
-      return "x y";
-    case OpKind::host_wait:
-      return "";
-  }
-  return "";
+  if (kind != OpKind::gemm) return kOperands[static_cast<std::size_t>(kind)].roles;
+  return layout == Layout::tn ? "x w y [bias]" : layout == Layout::nn ? "dy w dx" : "dy x dw";
 }
 
 namespace {

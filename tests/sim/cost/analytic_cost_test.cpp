@@ -1,3 +1,4 @@
+// The cost of every kind of op through the seam: bounds, monotony, origins, a measured layer, host copies and CPU Adam.
 #include "sim/cost/analytic_cost.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Attention kernels alone: bounds, growth with sequence and heads, measured points.
 #include "sim/cost/attention_model.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// GEMM kernels alone: roofline and peak as bounds, tiles and waves, measured points.
 #include "sim/cost/gemm_model.h"
 
 #include <gtest/gtest.h>

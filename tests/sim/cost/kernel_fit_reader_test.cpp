@@ -1,3 +1,4 @@
+// The reader of kernel fits and profiles: every error at its place, transfer from the nearest relative.
 #include "hardware/kernel_fit_reader.h"
 
 #include <gmock/gmock.h>

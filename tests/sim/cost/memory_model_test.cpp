@@ -1,3 +1,4 @@
+// Memory-bound kernels: bandwidth as bound, small and L2-resident sizes, measured points.
 #include "sim/cost/memory_model.h"
 
 #include <gtest/gtest.h>
