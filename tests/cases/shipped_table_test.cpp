@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "sim/report/measured_rows.h"
 #include "sim/report/text_layout.h"
 #include "tests/cases/document.h"
@@ -15,32 +17,28 @@ constexpr const char* kDocument = "docs/cases/scenarios.md";
 
 bool is_memory_or_share(const sim::MeasuredRow& row) { return row.unit == "B" || row.unit == "fraction"; }
 
-TEST(ShippedTable, PredictedBesideMeasured) {
-  Table table = {{"scenario", "of", "measured", "predicted", "error"}};
-  for (const std::string& path : shipped_scenarios()) {
-    const Case c = run_case(path);
-    if (!c.scenario.measured) continue;
-    for (const sim::MeasuredRow& row : sim::measured_rows(c.scenario, c.result))
-      if (!is_memory_or_share(row))
-        table.push_back({"`" + path + "`", row.what, sim::quantity_text(row.measured, row.unit),
-                         sim::quantity_text(row.predicted, row.unit), signed_percent(row.error())});
-  }
-  EXPECT_GT(table.size(), 15U);
-  expect_block(kDocument, "measured", markdown(table));
+// The runs of Megatron-LM whose split is published: one set of settings a year, no setting of a row.
+bool is_megatron(const std::string& path) {
+  return path.find("korthikanti/") != std::string::npos || path.find("megatron-sc21/") != std::string::npos;
 }
 
-// The measured runs of Megatron-LM whose split is published: one set of settings a year, no setting of a row.
-TEST(ShippedTable, MegatronWithinTenPercent) {
-  int rows = 0;
+TEST(ShippedTable, PredictedBesideMeasured) {
+  Table table = {{"scenario", "of", "measured", "predicted", "error"}};
+  int megatron = 0;
   for (const std::string& path : shipped_scenarios()) {
-    if (path.find("korthikanti/") == std::string::npos && path.find("megatron-sc21/") == std::string::npos)
-      continue;
     const Case c = run_case(path);
     if (!c.scenario.measured) continue;
-    ++rows;
-    EXPECT_NEAR(c.step() / *c.scenario.measured->step_time_s, 1.0, 0.10) << path;
+    for (const sim::MeasuredRow& row : sim::measured_rows(c.scenario, c.result)) {
+      if (is_memory_or_share(row)) continue;
+      table.push_back({"`" + path + "`", row.what, sim::quantity_text(row.measured, row.unit),
+                       sim::quantity_text(row.predicted, row.unit), signed_percent(row.error())});
+      if (!is_megatron(path)) continue;
+      EXPECT_LT(std::abs(row.error()), 0.10) << path;
+      ++megatron;
+    }
   }
-  EXPECT_GE(rows, 10);
+  EXPECT_GE(megatron, 10);
+  expect_block(kDocument, "measured", markdown(table));
 }
 
 TEST(ShippedTable, What175bFitsOn) {
