@@ -5,6 +5,7 @@
 # of the files are left out (-v any=1 keeps those that do not fit). What a published memory or share means is not known, so each of
 # both meanings is tried, one for all rows: -v memory=live|total -v share=total|exposed.
 # -v free=FIELD,FIELD lets these fields differ from file to file: each file takes the value that fits it best.
+# Scenario names must be without commas: fields are not unquoted here.
 #   awk -f docs/cases/joint_fit.awk sweep.csv | sort -n | head
 function value(name) { return $(column[name]) }
 BEGIN {
