@@ -14,13 +14,6 @@ Tensor columns_of(Tensor t, std::int64_t from, std::int64_t columns) {
   return t;
 }
 
-Tensor rows_of(Tensor t, std::int64_t from, std::int64_t rows) {
-  CHECK(from >= 0 && from + rows <= t.rows, from, rows, t.rows);
-  t.offset += from * t.row_stride;
-  t.rows = rows;
-  return t;
-}
-
 Tensor reshaped(Tensor t, std::int64_t rows, std::int64_t columns) {
   CHECK(t.row_stride == t.columns && rows * columns == t.count(), rows, columns, t.count());
   t.rows = rows;
@@ -58,9 +51,15 @@ std::uint16_t BlockBuilder::formal(BufferId buffer, Index index, Life life) {
   return static_cast<std::uint16_t>(formals_.size() - 1);
 }
 
-Tensor BlockBuilder::tensor(BufferId buffer, Index index, Life life, std::int64_t rows, std::int64_t columns) {
-  CHECK(rows * columns <= program_.buffers[buffer.index()].elements, name_, program_.buffers[buffer.index()].name);
-  return {.formal = formal(buffer, index, life), .offset = 0, .rows = rows, .columns = columns, .row_stride = columns};
+Tensor BlockBuilder::tensor(BufferId buffer, Index index, Life life, std::int64_t rows,
+                            std::int64_t columns) {
+  CHECK(rows * columns <= program_.buffers[buffer.index()].elements, name_,
+        program_.buffers[buffer.index()].name);
+  return {.formal = formal(buffer, index, life),
+          .offset = 0,
+          .rows = rows,
+          .columns = columns,
+          .row_stride = columns};
 }
 
 std::uint16_t BlockBuilder::token(BufferId buffer, Index index) { return formal(buffer, index, Life::bound); }
@@ -89,16 +88,39 @@ BlockBuilder& BlockBuilder::add(OpKind kind, const std::vector<Operand>& operand
   return *this;
 }
 
-BlockBuilder& BlockBuilder::on(Stream stream) { ops_.back().op.stream = stream; return *this; }
-BlockBuilder& BlockBuilder::group(std::uint8_t group) { ops_.back().op.group = group; return *this; }
-BlockBuilder& BlockBuilder::site(int site) { ops_.back().op.site = static_cast<std::uint8_t>(site); return *this; }
-BlockBuilder& BlockBuilder::peer(int offset) { ops_.back().op.peer = static_cast<std::int16_t>(offset); return *this; }
-BlockBuilder& BlockBuilder::grouped() { ops_.back().op.grouped = true; return *this; }
-BlockBuilder& BlockBuilder::phase(Phase phase) { ops_.back().op.phase = phase; return *this; }
-BlockBuilder& BlockBuilder::wait(std::uint16_t formal) { ops_.back().waits.push_back(formal); return *this; }
-BlockBuilder& BlockBuilder::record(std::uint16_t formal) { ops_.back().op.record = formal; return *this; }
+BlockBuilder& BlockBuilder::on(Stream stream) {
+  ops_.back().op.stream = stream;
+  return *this;
+}
+BlockBuilder& BlockBuilder::group(std::uint8_t group) {
+  ops_.back().op.group = group;
+  return *this;
+}
+BlockBuilder& BlockBuilder::site(int site) {
+  ops_.back().op.site = static_cast<std::uint8_t>(site);
+  return *this;
+}
+BlockBuilder& BlockBuilder::peer(int offset) {
+  ops_.back().op.peer = static_cast<std::int16_t>(offset);
+  return *this;
+}
+BlockBuilder& BlockBuilder::grouped() {
+  ops_.back().op.grouped = true;
+  return *this;
+}
+BlockBuilder& BlockBuilder::wait(std::uint16_t formal) {
+  ops_.back().waits.push_back(formal);
+  return *this;
+}
+BlockBuilder& BlockBuilder::record(std::uint16_t formal) {
+  ops_.back().op.record = formal;
+  return *this;
+}
 
-BlockBuilder& BlockBuilder::behind_compute() { ops_.back().behind_compute = true; return *this; }
+BlockBuilder& BlockBuilder::behind_compute() {
+  ops_.back().behind_compute = true;
+  return *this;
+}
 
 // `later` waits for `earlier`, unless its stream already waited for something at or behind it.
 void BlockBuilder::depend(std::size_t later, std::size_t earlier) {
@@ -107,8 +129,8 @@ void BlockBuilder::depend(std::size_t later, std::size_t earlier) {
   const auto ls = static_cast<std::size_t>(l.op.stream), es = static_cast<std::size_t>(e.op.stream);
   if (ls == es || awaited_[ls][es] > earlier) return;
   if (e.op.record == kNoFormal) {
-    const auto output = std::find_if(e.views.begin(), e.views.end(),
-                                     [](const View& v) { return v.access != Access::read; });
+    const auto output =
+        std::find_if(e.views.begin(), e.views.end(), [](const View& v) { return v.access != Access::read; });
     e.op.record = output != e.views.end() ? output->formal : e.views.front().formal;
   }
   l.waits.push_back(e.op.record);
@@ -119,8 +141,8 @@ void BlockBuilder::set_block_events() {
   if (ops_.empty()) return;
   ops_.front().waits.insert(ops_.front().waits.end(), begins_after_.begin(), begins_after_.end());
   if (end_records_ == kNoFormal) return;
-  const auto last = std::find_if(ops_.rbegin(), ops_.rend(),
-                                 [](const Draft& d) { return d.op.stream == Stream::compute; });
+  const auto last =
+      std::find_if(ops_.rbegin(), ops_.rend(), [](const Draft& d) { return d.op.stream == Stream::compute; });
   CHECK(last != ops_.rend() && last->op.record == kNoFormal, name_);
   last->op.record = end_records_;
 }
@@ -150,8 +172,9 @@ void BlockBuilder::order_streams() {
   }
 }
 
-// Where a buffer last used by op `last_user` can be freed: there if it is on the compute stream, else at the first
-// later compute op that waits for it (the memory is not free before); there again when the block has none.
+// Where a buffer last used by op `last_user` can be freed: there if it is on the compute stream, else at the
+// first later compute op that waits for it (the memory is not free before); there again when the block has
+// none.
 std::size_t BlockBuilder::release_point(std::size_t last_user) const {
   const Op& user = ops_[last_user].op;
   if (user.stream == Stream::compute || user.record == kNoFormal) return last_user;
@@ -180,7 +203,8 @@ void BlockBuilder::set_lifetimes() {
     if (lives_[f] == Life::born) continue;
     const std::size_t at = release_point(last_op);
     std::vector<View>& views = ops_[at].views;
-    const auto view = std::find_if(views.rbegin(), views.rend(), [&](const View& v) { return v.formal == f; });
+    const auto view =
+        std::find_if(views.rbegin(), views.rend(), [&](const View& v) { return v.formal == f; });
     if (view != views.rend()) {
       view->frees = true;
     } else {

@@ -1,5 +1,6 @@
-// Writes one block of a program: formals, ops, views. It adds what is mechanical, so that the files that write layers
-// read like the algebra: where a buffer begins and stops to live, and the events between the block's streams.
+// Writes one block of a program: formals, ops, views. It adds what is mechanical, so that the files that
+// write layers read like the algebra: where a buffer begins and stops to live, and the events between the
+// block's streams.
 //
 //     BlockBuilder b(schedule, program, "layer.forward", Phase::forward);
 //     Tensor x = b.tensor(buffers.hidden, {.slot_stride = 1}, Life::bound, rows, h);
@@ -32,7 +33,6 @@ struct Tensor {
   std::int64_t count() const { return rows * columns; }
 };
 Tensor columns_of(Tensor t, std::int64_t from, std::int64_t columns);
-Tensor rows_of(Tensor t, std::int64_t from, std::int64_t rows);
 Tensor reshaped(Tensor t, std::int64_t rows, std::int64_t columns);  // contiguous tensors only
 // The i-th of n equal flat parts, i being the rank's index in the op's group.
 Tensor own_shard(Tensor t, std::int64_t n);
@@ -64,10 +64,10 @@ class BlockBuilder {
   BlockBuilder& site(int site);
   BlockBuilder& peer(int offset);
   BlockBuilder& grouped();
-  BlockBuilder& phase(Phase phase);
   BlockBuilder& wait(std::uint16_t formal);
   BlockBuilder& record(std::uint16_t formal);
-  BlockBuilder& behind_compute();  // also waits for the compute op before it: launched by the host at that point
+  BlockBuilder&
+  behind_compute();  // also waits for the compute op before it: launched by the host at that point
 
   // The block as a whole: its first op waits for the event; its last compute op records it.
   void set_phase(Phase phase) { phase_ = phase; }  // of the ops added from here on
@@ -86,8 +86,8 @@ class BlockBuilder {
   };
   std::uint16_t formal(BufferId buffer, Index index, Life life);
   void set_block_events();
-  void order_streams();   // events between the block's own streams
-  void set_lifetimes();   // allocates / frees
+  void order_streams();  // events between the block's own streams
+  void set_lifetimes();  // allocates / frees
   void depend(std::size_t later, std::size_t earlier);
   std::size_t release_point(std::size_t last_user) const;
 

@@ -1,6 +1,6 @@
-// The blocks that a stage's program calls: one forward and one backward of each kind of unit. Each function writes one
-// block into the program and returns it. What a layer saves for its backward, and what it costs, is visible here and
-// nowhere else; docs/models/memory.md derives the sums.
+// The blocks that a stage's program calls: one forward and one backward of each kind of unit. Each function
+// writes one block into the program and returns it. What a layer saves for its backward, and what it costs,
+// is visible here and nowhere else; docs/models/memory.md derives the sums.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ namespace orrery::schedule {
 struct ForwardMode {
   std::string name = "layer.forward";
   Phase phase = Phase::forward;
-  bool saves = true;           // activations are kept for the backward; else they die with the block
-  bool frees_input = false;    // full recomputation: only every n-th layer's input is kept
-  bool keeps_output = true;    // the last layer of a recomputed run need not
+  bool saves = true;             // activations are kept for the backward; else they die with the block
+  bool frees_input = false;      // full recomputation: only every n-th layer's input is kept
+  bool keeps_output = true;      // the last layer of a recomputed run need not
   bool sends_output = false;     // the output leaves the rank while it holds further chunks
   bool releases_weights = true;  // ZeRO-3: the gathered weights die with the block
 };
@@ -30,16 +30,23 @@ BlockId head_backward(Stage& s);
 // ZeRO-2 and 3: does the head's backward begin the embedding's gradient (tied, both here)?
 bool head_begins_embedding_gradient(const Stage& s);
 
-// A unit's gradients of replicated weights are partial sums on the tensor ranks (sequence parallelism, norms of
-// heads): adds them up. Returns false, and writes nothing, where there are none.
+// A unit's gradients of replicated weights are partial sums on the tensor ranks (sequence parallelism, norms
+// of heads): adds them up. Returns false, and writes nothing, where there are none.
 bool sync_replicated_block(Stage& s, UnitKind kind, BlockId& block);
 
 // Site numbers of random draws.
-enum DropoutSite : int { kEmbeddingDropout = 0, kAttentionDropout = 1, kAttentionOutDropout = 2, kMlpDropout = 3 };
+enum DropoutSite : int {
+  kEmbeddingDropout = 0,
+  kAttentionDropout = 1,
+  kAttentionOutDropout = 2,
+  kMlpDropout = 3
+};
 
-// --- shared by layer_forward.cpp and layer_backward.cpp -------------------------------------------------------------
+// --- shared by layer_forward.cpp and layer_backward.cpp
+// -------------------------------------------------------------
 
-// What a layer's forward leaves for its backward. Tensors that the architecture or the kernels do without do not exist.
+// What a layer's forward leaves for its backward. Tensors that the architecture or the kernels do without do
+// not exist.
 struct LayerTensors {
   Tensor norm1, qkv, normed_qk, out, lse, probabilities, probability_mask, dropped, branch1, mask1;
   Tensor middle, norm2, up, activated, branch2, mask2;

@@ -1,5 +1,5 @@
-// Scenario to Schedule: one program per pipeline stage. Tensor- and data-parallel ranks of a stage share it, so the
-// cost grows with stages and layers per stage, never with ranks or microbatches.
+// Scenario to Schedule: one program per pipeline stage. Tensor- and data-parallel ranks of a stage share it,
+// so the cost grows with stages and layers per stage, never with ranks or microbatches.
 #include "schedule/compile.h"
 
 #include <string>
@@ -43,7 +43,8 @@ void compile_stage(const scenarios::Scenario& scenario, Schedule& schedule, std:
   CHECK(!(s.tied_across && s.zero() >= 2), "a tied embedding on two stages under ZeRO-2 or 3");
   for (std::size_t c = 0; c < s.layers_of_chunk.size(); ++c) {
     const std::int64_t v = static_cast<std::int64_t>(c) * p.pp + index;
-    CHECK(s.layers_of_chunk[c] > 0 || v == 0 || v == p.pp * p.vpp - 1, "a stage in the middle has no layer", v);
+    CHECK(s.layers_of_chunk[c] > 0 || v == 0 || v == p.pp * p.vpp - 1, "a stage in the middle has no layer",
+          v);
   }
   const PipelineShape shape{.stages = p.pp, .chunks = p.vpp, .microbatches = scenario.training.microbatches};
   const std::vector<Action> order = pipeline_order(p.schedule, shape, index);
@@ -64,8 +65,13 @@ Schedule compile(const scenarios::Scenario& scenario) {
   schedule.program_group = schedule.groups[kPipe];
   schedule.microbatches = t.microbatches;
   schedule.model = scenario.model;
-  schedule.hyper = {.learning_rate = t.learning_rate, .weight_decay = t.weight_decay, .beta1 = t.beta1,
-                    .beta2 = t.beta2, .epsilon = t.epsilon, .clip_gradient_norm = t.clip_gradient_norm, .seed = t.seed};
+  schedule.hyper = {.learning_rate = t.learning_rate,
+                    .weight_decay = t.weight_decay,
+                    .beta1 = t.beta1,
+                    .beta2 = t.beta2,
+                    .epsilon = t.epsilon,
+                    .clip_gradient_norm = t.clip_gradient_norm,
+                    .seed = t.seed};
   schedule.programs.resize(static_cast<std::size_t>(p.pp));
   for (std::int64_t i = 0; i < p.pp; ++i) compile_stage(scenario, schedule, i);
   return schedule;

@@ -22,10 +22,6 @@ Range part(std::int64_t columns, std::int64_t i, std::int64_t n) {
   return {from, columns * (i + 1) / n - from};
 }
 
-Tensor later_unit(Stage& s, BlockBuilder& b, UnitKind kind, BufferId buffer, std::uint32_t ahead) {
-  return flat_kept(s, b, kind, buffer, ahead);
-}
-
 // Shard i of the full vector is row i of [dp x shard]; a piece is a range of columns of every row.
 void add_shard_views(Stage& s, std::vector<Operand>& views, Tensor full, Range piece, bool gathers) {
   const Tensor rows = reshaped(full, dp(s), full.count() / dp(s));
@@ -36,11 +32,11 @@ void add_shard_views(Stage& s, std::vector<Operand>& views, Tensor full, Range p
 }
 
 // One coalesced collective over the same piece of several units.
-std::vector<Operand> reduction_views(Stage& s, BlockBuilder& b, UnitKind kind, std::uint32_t units, std::int64_t i,
-                                     std::int64_t pieces) {
+std::vector<Operand> reduction_views(Stage& s, BlockBuilder& b, UnitKind kind, std::uint32_t units,
+                                     std::int64_t i, std::int64_t pieces) {
   std::vector<Operand> views;
   for (std::uint32_t u = 0; u < units; ++u) {
-    const Tensor full = later_unit(s, b, kind, s.states(kind).gradients, u);
+    const Tensor full = flat_kept(s, b, kind, s.states(kind).gradients, u);
     if (s.zero() == 1) {
       add_shard_views(s, views, full, part(full.count() / dp(s), i, pieces), false);
     } else {
@@ -56,7 +52,7 @@ void reduce_to_shard(Stage& s, BlockBuilder& b, UnitKind kind, bool accumulates)
   s.gradients_life.fill(Life::dies);
   const Tensor full = flat_gradients(s, b, kind);
   const Tensor kept = flat_kept(s, b, kind, s.states(kind).kept_gradients);
-  const std::string name = kind == UnitKind::layer ? "layer" : kind == UnitKind::head ? "head" : "embedding";
+  const std::string name(prefix(kind));
   const Tensor target =
       accumulates ? workspace(s, b, name + ".reduced", s.gradient_type, 1, kept.columns) : kept;
   const Tensor rows = reshaped(full, dp(s), kept.columns);
@@ -71,7 +67,9 @@ void reduce_to_shard(Stage& s, BlockBuilder& b, UnitKind kind, bool accumulates)
     if (i == pieces - 1) b.record(full.formal);
   }
   if (accumulates)
-    b.add(OpKind::add, {in(Role::x, target), accumulate(Role::y, kept)}).on(reduce_stream(s)).record(kept.formal);
+    b.add(OpKind::add, {in(Role::x, target), accumulate(Role::y, kept)})
+        .on(reduce_stream(s))
+        .record(kept.formal);
 }
 
 }  // namespace
@@ -91,12 +89,11 @@ std::int64_t pieces_per_unit(const Stage& s, UnitKind kind) {
 }
 
 std::uint16_t reduced_token(Stage& s, BlockBuilder& b) {
-  const auto known = s.named.find("gradients_reduced");
-  const BufferId id = known != s.named.end()
-                          ? known->second
-                          : declare(s.program, {.name = "gradients_reduced", .kind = BufferKind::token,
-                                                .type = DataType::byte, .persistent = true, .elements = 0});
-  s.named.emplace("gradients_reduced", id);
+  const BufferId id = declare_once(s, {.name = "gradients_reduced",
+                                       .kind = BufferKind::token,
+                                       .type = DataType::byte,
+                                       .persistent = true,
+                                       .elements = 0});
   return b.token(id, {});
 }
 
@@ -125,18 +122,17 @@ BlockId gather_updated_weights(Stage& s, UnitKind kind, std::uint32_t units) {
   for (std::int64_t i = 0; i < pieces; ++i) {
     std::vector<Operand> views;
     for (std::uint32_t u = 0; u < units; ++u) {
-      const Tensor full = later_unit(s, b, kind, s.states(kind).weights, u);
+      const Tensor full = flat_kept(s, b, kind, s.states(kind).weights, u);
       add_shard_views(s, views, full, part(full.count() / dp(s), i, pieces), true);
     }
     b.add(OpKind::all_gather, views).on(stream).group(kData);
     if (i > 0) continue;
-    for (std::uint32_t u = 0; u < units; ++u)
-      b.wait(later_unit(s, b, kind, s.states(kind).weights, u).formal);
+    for (std::uint32_t u = 0; u < units; ++u) b.wait(flat_kept(s, b, kind, s.states(kind).weights, u).formal);
   }
-  // Blocks wait for the event of their own unit's weights, so a message that is overlapped carries one unit; on the
-  // compute stream the order is enough.
+  // Blocks wait for the event of their own unit's weights, so a message that is overlapped carries one unit;
+  // on the compute stream the order is enough.
   CHECK(units == 1 || stream == Stream::compute, units);
-  b.record(later_unit(s, b, kind, s.states(kind).weights, 0).formal);
+  b.record(flat_kept(s, b, kind, s.states(kind).weights, 0).formal);
   return b.finish();
 }
 
@@ -158,7 +154,8 @@ BlockId gather_layer(Stage& s, bool backward, bool limited) {
 }
 
 BlockId gather_end(Stage& s, UnitKind kind) {
-  BlockBuilder b(s.schedule, s.program, kind == UnitKind::head ? "gather_head" : "gather_embedding", Phase::forward);
+  BlockBuilder b(s.schedule, s.program, kind == UnitKind::head ? "gather_head" : "gather_embedding",
+                 Phase::forward);
   s.weights_life.fill(Life::born);
   const Tensor kept = flat_kept(s, b, kind, s.states(kind).kept_weights);
   const Tensor full = flat_weights(s, b, kind);
@@ -177,7 +174,7 @@ BlockId reduce_compressed(Stage& s, UnitKind kind) {
   BlockBuilder b(s.schedule, s.program, "reduce_compressed", Phase::backward);
   const bool scattered = s.zero() >= 2;
   s.gradients_life.fill(scattered ? Life::dies : Life::bound);
-  const std::string name = kind == UnitKind::layer ? "layer" : kind == UnitKind::head ? "head" : "embedding";
+  const std::string name(prefix(kind));
   const Tensor full = flat_gradients(s, b, kind);
   const auto chosen = std::max<std::int64_t>(
       1, static_cast<std::int64_t>(s.scenario.compression.top_k * static_cast<double>(full.count())));
@@ -185,19 +182,18 @@ BlockId reduce_compressed(Stage& s, UnitKind kind) {
   const Tensor gathered = workspace(s, b, name + ".selected_of_all", DataType::fp32, 2 * dp(s), chosen);
   Tensor source = full, target = full;
   if (!scattered) {  // what is not sent is kept for the next step (Lin et al. 2018, section 3.1)
-    const std::string residual = name + ".residual";
-    const auto known = s.named.find(residual);
-    const BufferId id = known != s.named.end()
-                            ? known->second
-                            : declare(s.program, {.name = residual, .kind = BufferKind::optimizer, .type = s.gradient_type,
-                                                  .persistent = true, .elements = full.count(),
-                                                  .instances = s.unit_count(kind)});
-    s.named.emplace(residual, id);
+    const BufferId id = declare_once(s, {.name = name + ".residual",
+                                         .kind = BufferKind::optimizer,
+                                         .type = s.gradient_type,
+                                         .persistent = true,
+                                         .elements = full.count(),
+                                         .instances = s.unit_count(kind)});
     source = flat_kept(s, b, kind, id);
     b.add(OpKind::add, {in(Role::x, full), accumulate(Role::y, source)});
   }
   b.add(OpKind::top_k_select,
-        {scattered ? in(Role::x, source) : accumulate(Role::x, source), out(Role::y, selected)}, {.k = chosen})
+        {scattered ? in(Role::x, source) : accumulate(Role::x, source), out(Role::y, selected)},
+        {.k = chosen})
       .wait(selected.formal);
   b.add(OpKind::all_gather, {in(Role::x, selected), out(Role::y, gathered)})
       .on(reduce_stream(s))

@@ -1,6 +1,7 @@
-// Traffic between data-parallel ranks: gradients summed (all_reduce, or reduce_scatter to shards under ZeRO), weights
-// gathered (ZeRO-1 and 2 after the optimizer, ZeRO-3 before each use). Rajbhandari et al. 2020 (ZeRO); buckets as the
-// scenario's policy says. A bucket is a run of whole layers, or a part of one layer where that is larger.
+// Traffic between data-parallel ranks: gradients summed (all_reduce, or reduce_scatter to shards under ZeRO),
+// weights gathered (ZeRO-1 and 2 after the optimizer, ZeRO-3 before each use). Rajbhandari et al. 2020
+// (ZeRO); buckets as the scenario's policy says. A bucket is a run of whole layers, or a part of one layer
+// where that is larger.
 #pragma once
 
 #include "schedule/compile/stage.h"
@@ -14,7 +15,8 @@ std::int64_t pieces_per_unit(const Stage& s, UnitKind kind);
 // Sums the gradients of `units` consecutive units, the call's unit first (embedding and head: one).
 BlockId reduce_gradients(Stage& s, UnitKind kind, std::uint32_t units, bool accumulates);
 
-// ZeRO-1 and 2: gathers the updated weights of `units` consecutive units, at the start of the step or after the update.
+// ZeRO-1 and 2: gathers the updated weights of `units` consecutive units, at the start of the step or after
+// the update.
 BlockId gather_updated_weights(Stage& s, UnitKind kind, std::uint32_t units);
 
 // ZeRO-3: gathers a layer's weights for its forward or backward. `limited`: not before the unit that lies

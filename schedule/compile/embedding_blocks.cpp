@@ -1,5 +1,5 @@
-// The embedding: vocabulary rows are sharded over the tensor group, so each rank's lookup is a partial sum. Then
-// learned positions, the embedding's norm, dropout, each where the architecture has it.
+// The embedding: vocabulary rows are sharded over the tensor group, so each rank's lookup is a partial sum.
+// Then learned positions, the embedding's norm, dropout, each where the architecture has it.
 #include "schedule/compile/blocks.h"
 #include "schedule/compile/gradients.h"
 #include "schedule/compile/tensor_parallel.h"
@@ -21,7 +21,8 @@ void look_up(Stage& s, BlockBuilder& b, Tensor tokens, Tensor sum) {
   const Tensor partial = s.sequence_parallel()
                              ? workspace(s, b, "embedding.partial", s.activation_type, s.z.tokens, s.z.hidden)
                              : sum;
-  b.add(OpKind::embedding_forward, {in(Role::w, w), in(Role::tokens, tokens), out(Role::y, partial)}).group(kTensor);
+  b.add(OpKind::embedding_forward, {in(Role::w, w), in(Role::tokens, tokens), out(Role::y, partial)})
+      .group(kTensor);
   if (s.sequence_parallel())
     b.add(OpKind::reduce_scatter, {in(Role::x, partial), out(Role::y, sum)}).group(kTensor);
   else if (s.tensor_parallel())
@@ -32,8 +33,10 @@ void look_up(Stage& s, BlockBuilder& b, Tensor tokens, Tensor sum) {
 
 BlockId input_block(Stage& s, bool tokens, bool labels) {
   BlockBuilder b(s.schedule, s.program, "input", Phase::forward);
-  const Tensor t = tokens ? slot_tensor(s, b, "tokens", DataType::int32, Life::born, s.z.tokens, 1) : Tensor{};
-  const Tensor l = labels ? slot_tensor(s, b, "labels", DataType::int32, Life::born, s.z.tokens, 1) : Tensor{};
+  const Tensor t =
+      tokens ? slot_tensor(s, b, "tokens", DataType::int32, Life::born, s.z.tokens, 1) : Tensor{};
+  const Tensor l =
+      labels ? slot_tensor(s, b, "labels", DataType::int32, Life::born, s.z.tokens, 1) : Tensor{};
   b.add(OpKind::input, {out(Role::tokens, t), out(Role::labels, l)});
   return b.finish();
 }
@@ -70,7 +73,8 @@ BlockId embedding_forward(Stage& s) {
   if (dropped)
     b.add(OpKind::dropout_forward,
           {in(Role::x, x), out(Role::y, hidden),
-           out(Role::mask, slot_tensor(s, b, "embedding.mask", DataType::byte, Life::born, s.z.local_tokens, s.z.hidden))},
+           out(Role::mask, slot_tensor(s, b, "embedding.mask", DataType::byte, Life::born, s.z.local_tokens,
+                                       s.z.hidden))},
           dropout_shape(s))
         .group(kTensor)
         .site(kEmbeddingDropout);
@@ -91,7 +95,8 @@ BlockId embedding_backward(Stage& s) {
   if (s.scenario.training.dropout > 0.0) {
     const Tensor undropped = workspace(s, b, "embedding.dundropped", s.activation_type, d.rows, d.columns);
     const Tensor mask = slot_tensor(s, b, "embedding.mask", DataType::byte, Life::dies, d.rows, d.columns);
-    b.add(OpKind::dropout_backward, {in(Role::dy, d), in(Role::mask, mask), out(Role::dx, undropped)}, dropout_shape(s));
+    b.add(OpKind::dropout_backward, {in(Role::dy, d), in(Role::mask, mask), out(Role::dx, undropped)},
+          dropout_shape(s));
     d = undropped;
   }
   if (s.model().embedding_norm) {
@@ -110,8 +115,8 @@ BlockId embedding_backward(Stage& s) {
           {in(Role::dy, d), accumulate(Role::dw, gradient_of(s, b, kUnit, "position"))}, position_shape(s))
         .group(kTensor);
   const Tensor full = gather_rows(s, b, d, "embedding.gathered");
-  b.add(OpKind::embedding_backward,
-        {in(Role::dy, full), in(Role::tokens, tokens), accumulate(Role::dw, gradient_of(s, b, kUnit, "token"))})
+  b.add(OpKind::embedding_backward, {in(Role::dy, full), in(Role::tokens, tokens),
+                                     accumulate(Role::dw, gradient_of(s, b, kUnit, "token"))})
       .group(kTensor);
   b.end_records(done(s, b, kUnit));
   return b.finish();

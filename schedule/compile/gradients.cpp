@@ -20,7 +20,8 @@ bool sync_replicated_block(Stage& s, UnitKind kind, BlockId& block) {
   s.gradients_life.fill(Life::bound);
   std::vector<Operand> views;
   const auto range = [&](std::int64_t from, std::int64_t to) {
-    if (from < to) views.push_back(accumulate(Role::y, columns_of(flat_gradients(s, b, kind), from, to - from)));
+    if (from < to)
+      views.push_back(accumulate(Role::y, columns_of(flat_gradients(s, b, kind), from, to - from)));
   };
   if (s.sequence_parallel()) {
     range(0, unit.replicated_until);

@@ -1,7 +1,7 @@
-// The head: the last norm, the output projection (the token table where tied) and the cross entropy over a vocabulary
-// that is sharded on the tensor group (Shoeybi et al. 2019, section 3): maximum and sum of exponentials are reduced,
-// never the logits. Saved at 16 bits: norm input and output 4 s b h / t, fp32 logits 4 s b v / t (Korthikanti et al.
-// 2022, section 4.3).
+// The head: the last norm, the output projection (the token table where tied) and the cross entropy over a
+// vocabulary that is sharded on the tensor group (Shoeybi et al. 2019, section 3): maximum and sum of
+// exponentials are reduced, never the logits. Saved at 16 bits: norm input and output 4 s b h / t, fp32
+// logits 4 s b v / t (Korthikanti et al. 2022, section 4.3).
 #include "schedule/compile/blocks.h"
 #include "schedule/compile/gradients.h"
 #include "schedule/compile/tensor_parallel.h"
@@ -14,12 +14,12 @@ UnitKind output_kind(const Stage& s) { return tied(s) ? UnitKind::embedding : Un
 const char* output_name(const Stage& s) { return tied(s) ? "token" : "output"; }
 
 bool casts_logits(const Stage& s) {
-  return s.scenario.kernels.fp32_logits && !s.scenario.kernels.fused_cross_entropy &&
-         s.activation_type != DataType::fp32;
+  return s.scenario.kernels.fp32_logits && s.activation_type != DataType::fp32;
 }
 
 Tensor kept_logits(Stage& s, BlockBuilder& b, Life life) {
-  return slot_tensor(s, b, "logits", casts_logits(s) ? DataType::fp32 : s.activation_type, life, s.z.tokens, s.z.vocab);
+  return slot_tensor(s, b, "logits", casts_logits(s) ? DataType::fp32 : s.activation_type, life, s.z.tokens,
+                     s.z.vocab);
 }
 
 Tensor head_norm(Stage& s, BlockBuilder& b, Life life) {
@@ -31,7 +31,8 @@ Tensor head_input(Stage& s, BlockBuilder& b, Life life) {
   return hidden_at(s, b, s.first_unit_of_chunk.back() + end, life);
 }
 
-// Every token of the global batch weighs the same, so gradients of microbatches and data-parallel ranks just add.
+// Every token of the global batch weighs the same, so gradients of microbatches and data-parallel ranks just
+// add.
 KernelShape loss_shape(const Stage& s) {
   const scenarios::Training& t = s.scenario.training;
   return {.scale = 1.0 / (static_cast<double>(t.global_batch) * static_cast<double>(t.sequence_length))};
@@ -45,11 +46,13 @@ void cross_entropy(Stage& s, BlockBuilder& b, Tensor logits, Tensor labels) {
   };
   b.add(OpKind::cross_entropy_max, {in(Role::x, logits), out(Role::stats, stats)});
   reduce(columns_of(stats, 0, 1), Reduce::max);
-  b.add(OpKind::cross_entropy_sum, {in(Role::x, logits), in(Role::labels, labels), accumulate(Role::stats, stats)})
+  b.add(OpKind::cross_entropy_sum,
+        {in(Role::x, logits), in(Role::labels, labels), accumulate(Role::stats, stats)})
       .group(kTensor);
   reduce(columns_of(stats, 1, 2), Reduce::sum);
   b.add(OpKind::cross_entropy_loss,
-        {accumulate(Role::stats, stats), accumulate(Role::loss, b.tensor(s.loss, {}, Life::bound, 1, 1))}, loss_shape(s));
+        {accumulate(Role::stats, stats), accumulate(Role::loss, b.tensor(s.loss, {}, Life::bound, 1, 1))},
+        loss_shape(s));
   b.end_records(done(s, b, UnitKind::head));
 }
 
@@ -93,7 +96,8 @@ BlockId head_backward(Stage& s) {
   b.begin_after(hidden_gradient(s, b, Life::born).formal);
   const Tensor kept = kept_logits(s, b, Life::dies);
   b.add(OpKind::cross_entropy_backward,
-        {in(Role::x, kept), in(Role::stats, slot_tensor(s, b, "loss.stats", DataType::fp32, Life::dies, s.z.tokens, 4)),
+        {in(Role::x, kept),
+         in(Role::stats, slot_tensor(s, b, "loss.stats", DataType::fp32, Life::dies, s.z.tokens, 4)),
          in(Role::labels, slot_tensor(s, b, "labels", DataType::int32, Life::dies, s.z.tokens, 1)),
          out(Role::dx, kept)},
         loss_shape(s))
@@ -107,10 +111,12 @@ BlockId head_backward(Stage& s) {
   const Stream stream = hidden_stream(s);
   const Tensor full = gather_rows(s, b, norm, "head.regathered", stream);
   const Tensor partial = workspace(s, b, "head.dpartial", s.activation_type, s.z.tokens, s.z.hidden);
-  b.add(OpKind::gemm, {in(Role::dy, dlogits), in(Role::w, w), out(Role::dx, partial)}, input_gradient_gemm(dlogits, w));
+  b.add(OpKind::gemm, {in(Role::dy, dlogits), in(Role::w, w), out(Role::dx, partial)},
+        input_gradient_gemm(dlogits, w));
   const Tensor dnorm = reduce_rows(s, b, partial, "head.dreduced", stream);
   b.add(OpKind::gemm,
-        {in(Role::dy, dlogits), in(Role::x, full), accumulate(Role::dw, gradient_of(s, b, output_kind(s), output_name(s)))},
+        {in(Role::dy, dlogits), in(Role::x, full),
+         accumulate(Role::dw, gradient_of(s, b, output_kind(s), output_name(s)))},
         weight_gradient_gemm(dlogits, full));
   const Tensor dbias = gradient_of(s, b, UnitKind::head, "output_bias");
   if (dbias.exists()) b.add(OpKind::bias_backward, {in(Role::dy, dlogits), accumulate(Role::dbias, dbias)});

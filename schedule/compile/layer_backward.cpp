@@ -1,6 +1,7 @@
-// One layer's backward: layer_forward.cpp read upwards. The residual gradient `dh` is one buffer from the loss to the
-// embedding: on entry the gradient of the layer's output, on exit of its input (each norm's backward adds to it).
-// Collectives that a weight-gradient GEMM can hide go to the tensor stream where the scenario overlaps them.
+// One layer's backward: layer_forward.cpp read upwards. The residual gradient `dh` is one buffer from the
+// loss to the embedding: on entry the gradient of the layer's output, on exit of its input (each norm's
+// backward adds to it). Collectives that a weight-gradient GEMM can hide go to the tensor stream where the
+// scenario overlaps them.
 #include "schedule/compile/blocks.h"
 #include "schedule/compile/gradients.h"
 #include "schedule/compile/tensor_parallel.h"
@@ -11,7 +12,8 @@ namespace {
 constexpr UnitKind kLayer = UnitKind::layer;
 
 // The gradient of norm `name`, at whose output it is `dy`; added to `dx` or, with `fresh`, written to it.
-void norm_backward(Stage& s, BlockBuilder& b, const std::string& name, Tensor dy, Tensor x, Tensor dx, bool fresh) {
+void norm_backward(Stage& s, BlockBuilder& b, const std::string& name, Tensor dy, Tensor x, Tensor dx,
+                   bool fresh) {
   b.add(OpKind::norm_backward,
         {in(Role::dy, dy), in(Role::x, x), in(Role::w, weight_of(s, b, kLayer, name + ".weight")),
          fresh ? out(Role::dx, dx) : accumulate(Role::dx, dx),
@@ -20,15 +22,17 @@ void norm_backward(Stage& s, BlockBuilder& b, const std::string& name, Tensor dy
         norm_shape(s));
 }
 
-// From the residual gradient into a branch: through dropout and bias, and the branch's own norm where it has one.
-Tensor enter_branch(Stage& s, BlockBuilder& b, const std::string& name, const std::string& bias, Tensor dh, Tensor mask,
-                    Tensor kept, const std::string& post_norm) {
+// From the residual gradient into a branch: through dropout and bias, and the branch's own norm where it has
+// one.
+Tensor enter_branch(Stage& s, BlockBuilder& b, const std::string& name, const std::string& bias, Tensor dh,
+                    Tensor mask, Tensor kept, const std::string& post_norm) {
   const Tensor dbias = gradient_of(s, b, kLayer, bias);
   Tensor d = dh;
   if (mask.exists()) {
     d = workspace(s, b, name + ".dbranch", s.activation_type, dh.rows, dh.columns);
     b.add(OpKind::bias_dropout_add_backward,
-          {in(Role::dy, dh), in(Role::mask, mask), out(Role::dx, d), accumulate(Role::dbias, dbias)}, dropout_shape(s));
+          {in(Role::dy, dh), in(Role::mask, mask), out(Role::dx, d), accumulate(Role::dbias, dbias)},
+          dropout_shape(s));
   } else if (dbias.exists()) {
     b.add(OpKind::bias_backward, {in(Role::dy, dh), accumulate(Role::dbias, dbias)});
   }
@@ -39,8 +43,8 @@ Tensor enter_branch(Stage& s, BlockBuilder& b, const std::string& name, const st
 }
 
 // Backward of a column-parallel GEMM whose input is the norm's output `x`; returns the gradient of x.
-Tensor column_parallel_backward(Stage& s, BlockBuilder& b, const std::string& name, Tensor dy, Tensor x, Tensor w,
-                                Tensor dw) {
+Tensor column_parallel_backward(Stage& s, BlockBuilder& b, const std::string& name, Tensor dy, Tensor x,
+                                Tensor w, Tensor dw) {
   const Stream stream = hidden_stream(s);
   const Tensor full_x = gather_rows(s, b, x, name + ".regathered", stream);
   const Tensor partial = workspace(s, b, name + ".dpartial", s.activation_type, s.z.tokens, s.z.hidden);
@@ -52,13 +56,14 @@ Tensor column_parallel_backward(Stage& s, BlockBuilder& b, const std::string& na
 }
 
 // Backward of a row-parallel GEMM with input `x`; returns its gradient.
-Tensor row_parallel_backward(Stage& s, BlockBuilder& b, const std::string& name, const std::string& weight, Tensor d,
-                             Tensor x) {
+Tensor row_parallel_backward(Stage& s, BlockBuilder& b, const std::string& name, const std::string& weight,
+                             Tensor d, Tensor x) {
   const Tensor dy = gather_rows(s, b, d, name + ".gathered");
   const Tensor w = weight_of(s, b, kLayer, weight);
   const Tensor dx = workspace(s, b, name + ".dinput", s.activation_type, x.rows, x.columns);
   b.add(OpKind::gemm, {in(Role::dy, dy), in(Role::w, w), out(Role::dx, dx)}, input_gradient_gemm(dy, w));
-  b.add(OpKind::gemm, {in(Role::dy, dy), in(Role::x, x), accumulate(Role::dw, gradient_of(s, b, kLayer, weight))},
+  b.add(OpKind::gemm,
+        {in(Role::dy, dy), in(Role::x, x), accumulate(Role::dw, gradient_of(s, b, kLayer, weight))},
         weight_gradient_gemm(dy, x));
   return dx;
 }
@@ -73,18 +78,21 @@ Tensor mlp_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor dh,
   const Tensor dbias = biased ? gradient_of(s, b, kLayer, first + "_bias", "mlp.up_bias") : Tensor{};
   const Tensor dup = workspace(s, b, "mlp.dup", s.activation_type, s.z.tokens, s.z.up);
   b.add(OpKind::activation_backward,
-        {in(Role::dy, dactivated), in(Role::x, t.up), in(Role::bias, fused ? bias : Tensor{}), out(Role::dx, dup),
-         accumulate(Role::dbias, fused ? dbias : Tensor{})},
+        {in(Role::dy, dactivated), in(Role::x, t.up), in(Role::bias, fused ? bias : Tensor{}),
+         out(Role::dx, dup), accumulate(Role::dbias, fused ? dbias : Tensor{})},
         activation_shape(s));
-  if (!fused && dbias.exists()) b.add(OpKind::bias_backward, {in(Role::dy, dup), accumulate(Role::dbias, dbias)});
+  if (!fused && dbias.exists())
+    b.add(OpKind::bias_backward, {in(Role::dy, dup), accumulate(Role::dbias, dbias)});
   return column_parallel_backward(s, b, "mlp.up", dup, input, weight_of(s, b, kLayer, first, "mlp.up"),
                                   gradient_of(s, b, kLayer, first, "mlp.up"));
 }
 
-void fused_core_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor dout, const QueryKeyValue& d) {
+void fused_core_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor dout,
+                         const QueryKeyValue& d) {
   if (s.scenario.training.recompute == scenarios::Recompute::selective) {
     b.set_phase(Phase::recompute);
-    write_fused_attention(s, b, t, workspace(s, b, "attention.out_again", s.activation_type, t.out.rows, t.out.columns));
+    write_fused_attention(
+        s, b, t, workspace(s, b, "attention.out_again", s.activation_type, t.out.rows, t.out.columns));
     b.set_phase(Phase::backward);
   }
   const QueryKeyValue a = attention_inputs(s, t);
@@ -96,7 +104,8 @@ void fused_core_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tenso
       .site(kAttentionDropout);
 }
 
-void separate_core_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor dout, const QueryKeyValue& d) {
+void separate_core_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor dout,
+                            const QueryKeyValue& d) {
   const KernelShape shape = attention_shape(s);
   const Tensor& p = t.probabilities;
   if (s.scenario.training.recompute == scenarios::Recompute::selective) {
@@ -110,8 +119,8 @@ void separate_core_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Te
   b.add(OpKind::attention_dvalue, {in(Role::x, t.dropped), in(Role::dout, dout), out(Role::dv, d.v)}, shape);
   if (t.probability_mask.exists()) {
     const Tensor undropped = workspace(s, b, "attention.dundropped", s.activation_type, p.rows, p.columns);
-    b.add(OpKind::dropout_backward, {in(Role::dy, dp), in(Role::mask, t.probability_mask), out(Role::dx, undropped)},
-          shape);
+    b.add(OpKind::dropout_backward,
+          {in(Role::dy, dp), in(Role::mask, t.probability_mask), out(Role::dx, undropped)}, shape);
     dp = undropped;
   }
   Tensor dscores = workspace(s, b, "attention.dscores", s.activation_type, p.rows, p.columns);
@@ -140,7 +149,8 @@ void head_norms_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, const
 }
 
 Tensor attention_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor dh) {
-  const Tensor branch = enter_branch(s, b, "attention", "attention.out_bias", dh, t.mask1, t.branch1, "post_norm1");
+  const Tensor branch =
+      enter_branch(s, b, "attention", "attention.out_bias", dh, t.mask1, t.branch1, "post_norm1");
   const Tensor dout = row_parallel_backward(s, b, "attention.projection", "attention.out", branch, t.out);
   const Tensor dqkv = workspace(s, b, "dqkv", s.activation_type, s.z.tokens, s.z.query + 2 * s.z.kv);
   const QueryKeyValue raw = split(s, dqkv);
@@ -155,12 +165,13 @@ Tensor attention_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tens
   else
     separate_core_backward(s, b, t, dout, behind);
   if (s.model().position == models::PositionKind::rotary)
-    b.add(OpKind::rotary_backward, {accumulate(Role::dq, behind.q), accumulate(Role::dk, behind.k)}, attention_shape(s));
+    b.add(OpKind::rotary_backward, {accumulate(Role::dq, behind.q), accumulate(Role::dk, behind.k)},
+          attention_shape(s));
   if (t.normed_qk.exists()) head_norms_backward(s, b, t, behind, raw);
   if (s.model().qkv_bias)
     b.add(OpKind::bias_backward,
-          {in(Role::dy, dqkv),
-           accumulate(Role::dbias, gradient_of(s, b, kLayer, "attention.query_bias", "attention.value_bias"))});
+          {in(Role::dy, dqkv), accumulate(Role::dbias, gradient_of(s, b, kLayer, "attention.query_bias",
+                                                                   "attention.value_bias"))});
   return column_parallel_backward(s, b, "attention.qkv", dqkv, t.norm1,
                                   weight_of(s, b, kLayer, "attention.query", "attention.value"),
                                   gradient_of(s, b, kLayer, "attention.query", "attention.value"));

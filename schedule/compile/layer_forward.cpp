@@ -1,7 +1,7 @@
-// One layer's forward. Sequential block: x1 = x + attention(norm1(x)), y = x1 + mlp(norm2(x1)); parallel block:
-// y = x + attention(norm1(x)) + mlp(norm2(x)) with one collective for both branches. Saved per token and layer, in
-// bytes at 16 bits without tensor parallelism (Korthikanti et al. 2022, section 4.1, GPT with dropout and separate
-// attention): 34 h + 5 a s.
+// One layer's forward. Sequential block: x1 = x + attention(norm1(x)), y = x1 + mlp(norm2(x1)); parallel
+// block: y = x + attention(norm1(x)) + mlp(norm2(x)), whose forward reduces both branches at once. Saved per
+// token and layer, in bytes at 16 bits without tensor parallelism (Korthikanti et al. 2022, section 4.1, GPT
+// with dropout and separate attention): 34 h + 5 a s.
 #include "schedule/compile/blocks.h"
 #include "schedule/compile/tensor_parallel.h"
 
@@ -17,11 +17,16 @@ KernelShape dropout_shape(const Stage& s) {
 
 KernelShape activation_shape(const Stage& s) {
   switch (s.model().activation) {
-    case models::ActivationKind::gelu: return {.activation = Activation::gelu};
-    case models::ActivationKind::relu: return {.activation = Activation::relu};
-    case models::ActivationKind::squared_relu: return {.activation = Activation::squared_relu};
-    case models::ActivationKind::swiglu: return {.activation = Activation::swiglu};
-    case models::ActivationKind::geglu: return {.activation = Activation::geglu};
+    case models::ActivationKind::gelu:
+      return {.activation = Activation::gelu};
+    case models::ActivationKind::relu:
+      return {.activation = Activation::relu};
+    case models::ActivationKind::squared_relu:
+      return {.activation = Activation::squared_relu};
+    case models::ActivationKind::swiglu:
+      return {.activation = Activation::swiglu};
+    case models::ActivationKind::geglu:
+      return {.activation = Activation::geglu};
   }
   return {};
 }
@@ -94,7 +99,8 @@ LayerTensors layer_tensors(Stage& s, BlockBuilder& b, Life life) {
 void write_probabilities(Stage& s, BlockBuilder& b, const LayerTensors& t) {
   const KernelShape shape = attention_shape(s);
   const QueryKeyValue a = attention_inputs(s, t);
-  Tensor scores = workspace(s, b, "attention.scores", s.activation_type, t.probabilities.rows, t.probabilities.columns);
+  Tensor scores =
+      workspace(s, b, "attention.scores", s.activation_type, t.probabilities.rows, t.probabilities.columns);
   b.add(OpKind::attention_scores, {in(Role::q, a.q), in(Role::k, a.k), out(Role::y, scores)}, shape);
   if (!s.scenario.kernels.fused_softmax) {  // scale and mask as a pass of their own
     const Tensor masked = workspace(s, b, "attention.masked", s.activation_type, scores.rows, scores.columns);
@@ -114,7 +120,8 @@ void write_probabilities(Stage& s, BlockBuilder& b, const LayerTensors& t) {
 void write_fused_attention(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor out_tensor) {
   const QueryKeyValue a = attention_inputs(s, t);
   b.add(OpKind::attention_forward,
-        {in(Role::q, a.q), in(Role::k, a.k), in(Role::v, a.v), out(Role::o, out_tensor), out(Role::lse, t.lse)},
+        {in(Role::q, a.q), in(Role::k, a.k), in(Role::v, a.v), out(Role::o, out_tensor),
+         out(Role::lse, t.lse)},
         attention_shape(s))
       .group(kTensor)
       .site(kAttentionDropout);
@@ -135,30 +142,34 @@ void write_qkv(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x) {
   const Tensor bias = s.model().qkv_bias
                           ? weight_of(s, b, UnitKind::layer, "attention.query_bias", "attention.value_bias")
                           : Tensor{};
-  b.add(OpKind::gemm, {in(Role::x, x), in(Role::w, w), in(Role::bias, bias), out(Role::y, t.qkv)}, forward_gemm(x, w));
+  b.add(OpKind::gemm, {in(Role::x, x), in(Role::w, w), in(Role::bias, bias), out(Role::y, t.qkv)},
+        forward_gemm(x, w));
   const QueryKeyValue raw = split(s, t.qkv), a = attention_inputs(s, t);
   if (t.normed_qk.exists()) {
     const KernelShape shape = attention_shape(s);
     b.add(OpKind::head_norm_forward,
-          {in(Role::x, raw.q), in(Role::w, weight_of(s, b, UnitKind::layer, "attention.query_norm")), out(Role::y, a.q)},
+          {in(Role::x, raw.q), in(Role::w, weight_of(s, b, UnitKind::layer, "attention.query_norm")),
+           out(Role::y, a.q)},
           shape);
     b.add(OpKind::head_norm_forward,
-          {in(Role::x, raw.k), in(Role::w, weight_of(s, b, UnitKind::layer, "attention.key_norm")), out(Role::y, a.k)},
+          {in(Role::x, raw.k), in(Role::w, weight_of(s, b, UnitKind::layer, "attention.key_norm")),
+           out(Role::y, a.k)},
           shape);
   }
   if (s.model().position == models::PositionKind::rotary)
     b.add(OpKind::rotary_forward, {accumulate(Role::q, a.q), accumulate(Role::k, a.k)}, attention_shape(s));
 }
 
-// norm1's output to the output projection's partial sums.
-Tensor write_attention(Stage& s, BlockBuilder& b, const LayerTensors& t) {
-  write_qkv(s, b, t, gather_rows(s, b, t.norm1, "gathered_norm1"));
+// From norm1's output, gathered, to the output projection's partial sums.
+Tensor write_attention(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x) {
+  write_qkv(s, b, t, x);
   if (s.scenario.kernels.fused_attention) {
     write_fused_attention(s, b, t, t.out);
   } else {
     write_probabilities(s, b, t);
     b.add(OpKind::attention_context,
-          {in(Role::x, t.dropped), in(Role::v, attention_inputs(s, t).v), out(Role::o, t.out)}, attention_shape(s));
+          {in(Role::x, t.dropped), in(Role::v, attention_inputs(s, t).v), out(Role::o, t.out)},
+          attention_shape(s));
   }
   const Tensor w = weight_of(s, b, UnitKind::layer, "attention.out");
   const Tensor partial = workspace(s, b, "attention.partial", s.activation_type, s.z.tokens, s.z.hidden);
@@ -166,29 +177,34 @@ Tensor write_attention(Stage& s, BlockBuilder& b, const LayerTensors& t) {
   return partial;
 }
 
-// The MLP, from its norm's output to the down projection's partial sums. With fused elementwise kernels the bias is
-// added by the activation, else by the GEMM.
-Tensor write_mlp(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor input) {
-  const Tensor x = gather_rows(s, b, input, "gathered_norm2");
+// The MLP, from its norm's output, gathered, to the down projection's partial sums: of its own, or added to
+// `sum`. With fused elementwise kernels the bias is added by the activation, else by the GEMM.
+Tensor write_mlp(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x, Tensor sum = {}) {
   const bool gated = models::gated(s.model().activation);
   const Tensor w = weight_of(s, b, UnitKind::layer, gated ? "mlp.gate" : "mlp.up", "mlp.up");
-  const Tensor bias = s.model().mlp_bias
-                          ? weight_of(s, b, UnitKind::layer, gated ? "mlp.gate_bias" : "mlp.up_bias", "mlp.up_bias")
-                          : Tensor{};
+  const Tensor bias = s.model().mlp_bias ? weight_of(s, b, UnitKind::layer,
+                                                     gated ? "mlp.gate_bias" : "mlp.up_bias", "mlp.up_bias")
+                                         : Tensor{};
   const bool fused = s.scenario.kernels.fused_elementwise;
-  b.add(OpKind::gemm, {in(Role::x, x), in(Role::w, w), in(Role::bias, fused ? Tensor{} : bias), out(Role::y, t.up)},
+  b.add(OpKind::gemm,
+        {in(Role::x, x), in(Role::w, w), in(Role::bias, fused ? Tensor{} : bias), out(Role::y, t.up)},
         forward_gemm(x, w));
   b.add(OpKind::activation_forward,
-        {in(Role::x, t.up), in(Role::bias, fused ? bias : Tensor{}), out(Role::y, t.activated)}, activation_shape(s));
+        {in(Role::x, t.up), in(Role::bias, fused ? bias : Tensor{}), out(Role::y, t.activated)},
+        activation_shape(s));
   const Tensor down = weight_of(s, b, UnitKind::layer, "mlp.down");
-  const Tensor partial = workspace(s, b, "mlp.partial", s.activation_type, s.z.tokens, s.z.hidden);
-  b.add(OpKind::gemm, {in(Role::x, t.activated), in(Role::w, down), out(Role::y, partial)},
+  const Tensor partial =
+      sum.exists() ? sum : workspace(s, b, "mlp.partial", s.activation_type, s.z.tokens, s.z.hidden);
+  b.add(OpKind::gemm,
+        {in(Role::x, t.activated), in(Role::w, down),
+         sum.exists() ? accumulate(Role::y, partial) : out(Role::y, partial)},
         forward_gemm(t.activated, down));
   return partial;
 }
 
 // y = residual + dropout(x + bias), in one kernel or two.
-void add_residual(Stage& s, BlockBuilder& b, Tensor x, Tensor bias, Tensor residual, Tensor mask, Tensor y, int site) {
+void add_residual(Stage& s, BlockBuilder& b, Tensor x, Tensor bias, Tensor residual, Tensor mask, Tensor y,
+                  int site) {
   KernelShape shape = dropout_shape(s);
   Tensor addend = x;
   if (mask.exists() && !s.scenario.kernels.fused_elementwise) {
@@ -196,7 +212,8 @@ void add_residual(Stage& s, BlockBuilder& b, Tensor x, Tensor bias, Tensor resid
     if (bias.exists()) {  // the bias has to be inside the dropout
       biased = workspace(s, b, "residual.biased", s.activation_type, x.rows, x.columns);
       const KernelShape plain{.sequence_sharded = shape.sequence_sharded};
-      b.add(OpKind::bias_dropout_add_forward, {in(Role::x, x), in(Role::bias, bias), out(Role::y, biased)}, plain);
+      b.add(OpKind::bias_dropout_add_forward, {in(Role::x, x), in(Role::bias, bias), out(Role::y, biased)},
+            plain);
     }
     addend = workspace(s, b, "residual.dropped", s.activation_type, x.rows, x.columns);
     b.add(OpKind::dropout_forward, {in(Role::x, biased), out(Role::y, addend), out(Role::mask, mask)}, shape)
@@ -207,7 +224,8 @@ void add_residual(Stage& s, BlockBuilder& b, Tensor x, Tensor bias, Tensor resid
   }
   if (!mask.exists()) shape.dropout = 0.0;
   b.add(OpKind::bias_dropout_add_forward,
-        {in(Role::x, addend), in(Role::bias, bias), in(Role::residual, residual), out(Role::y, y), out(Role::mask, mask)},
+        {in(Role::x, addend), in(Role::bias, bias), in(Role::residual, residual), out(Role::y, y),
+         out(Role::mask, mask)},
         shape)
       .group(kTensor)
       .site(site);
@@ -223,27 +241,41 @@ Tensor post_norm(Stage& s, BlockBuilder& b, const std::string& name, Tensor x, T
 
 void write_sequential(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x, Tensor y) {
   norm(s, b, "norm1", x, t.norm1);
-  Tensor branch = reduce_rows(s, b, write_attention(s, b, t), "attention.reduced");
+  Tensor branch = reduce_rows(s, b, write_attention(s, b, t, gather_rows(s, b, t.norm1, "gathered_norm1")),
+                              "attention.reduced");
   branch = post_norm(s, b, "post_norm1", branch, t.branch1);
   add_residual(s, b, branch, weight_of(s, b, UnitKind::layer, "attention.out_bias"), x, t.mask1, t.middle,
                kAttentionOutDropout);
   norm(s, b, "norm2", t.middle, t.norm2);
-  branch = reduce_rows(s, b, write_mlp(s, b, t, t.norm2), "mlp.reduced");
+  branch = reduce_rows(s, b, write_mlp(s, b, t, gather_rows(s, b, t.norm2, "gathered_norm2")), "mlp.reduced");
   branch = post_norm(s, b, "post_norm2", branch, t.branch2);
-  add_residual(s, b, branch, weight_of(s, b, UnitKind::layer, "mlp.down_bias"), t.middle, t.mask2, y, kMlpDropout);
+  add_residual(s, b, branch, weight_of(s, b, UnitKind::layer, "mlp.down_bias"), t.middle, t.mask2, y,
+               kMlpDropout);
 }
 
+// Without dropout both branches end in one sum, reduced once; with it each is dropped out by itself, behind
+// its own reduction.
 void write_parallel(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x, Tensor y) {
   norm(s, b, "norm1", x, t.norm1);
-  const Tensor attention = write_attention(s, b, t);
-  if (t.norm2.exists()) norm(s, b, "norm2", x, t.norm2);
-  const Tensor mlp = write_mlp(s, b, t, t.norm2.exists() ? t.norm2 : t.norm1);
-  const Tensor reduced1 = reduce_rows(s, b, attention, "attention.reduced");
-  const Tensor reduced2 = reduce_rows(s, b, mlp, "mlp.reduced");
-  const Tensor sum = workspace(s, b, "residual.sum", s.activation_type, s.z.local_tokens, s.z.hidden);
-  add_residual(s, b, reduced1, weight_of(s, b, UnitKind::layer, "attention.out_bias"), x, t.mask1, sum,
-               kAttentionOutDropout);
-  add_residual(s, b, reduced2, weight_of(s, b, UnitKind::layer, "mlp.down_bias"), sum, t.mask2, y, kMlpDropout);
+  const Tensor x1 = gather_rows(s, b, t.norm1, "gathered_norm1");
+  const Tensor attention = write_attention(s, b, t, x1);
+  Tensor x2 = x1;
+  if (t.norm2.exists()) x2 = gather_rows(s, b, norm(s, b, "norm2", x, t.norm2), "gathered_norm2");
+  const Tensor out_bias = weight_of(s, b, UnitKind::layer, "attention.out_bias");
+  const Tensor down_bias = weight_of(s, b, UnitKind::layer, "mlp.down_bias");
+  const bool once = !t.mask1.exists();
+  const Tensor mlp = write_mlp(s, b, t, x2, once ? attention : Tensor{});
+  const Tensor reduced = reduce_rows(s, b, attention, "attention.reduced");
+  const bool last = once && !down_bias.exists();
+  const Tensor sum =
+      last ? y : workspace(s, b, "residual.sum", s.activation_type, s.z.local_tokens, s.z.hidden);
+  add_residual(s, b, reduced, out_bias, x, t.mask1, sum, kAttentionOutDropout);
+  if (last) return;
+  if (once)
+    b.add(OpKind::bias_dropout_add_forward, {in(Role::x, sum), in(Role::bias, down_bias), out(Role::y, y)},
+          KernelShape{});
+  else
+    add_residual(s, b, reduce_rows(s, b, mlp, "mlp.reduced"), down_bias, sum, t.mask2, y, kMlpDropout);
 }
 
 }  // namespace

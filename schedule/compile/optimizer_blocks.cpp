@@ -7,13 +7,10 @@
 namespace orrery::schedule {
 namespace {
 
-std::string prefix(UnitKind kind) {
-  return kind == UnitKind::layer ? "layer" : kind == UnitKind::head ? "head" : "embedding";
-}
-
 Tensor norm_tensor(Stage& s, BlockBuilder& b) { return b.tensor(s.norm, {}, Life::bound, 1, 1); }
 
-// What this rank updates: the whole unit, or its shard inside the full vector (ZeRO-1), or its shard, kept alone.
+// What this rank updates: the whole unit, or its shard inside the full vector (ZeRO-1), or its shard, kept
+// alone.
 Tensor own_part(Stage& s, BlockBuilder& b, UnitKind kind, BufferId buffer) {
   const Tensor t = flat_kept(s, b, kind, buffer);
   const bool whole = s.program.buffers[buffer.index()].elements == s.unit(kind).elements;
@@ -52,7 +49,8 @@ BlockId begin_step(Stage& s) {
 
 BlockId zero_gradients(Stage& s, UnitKind kind) {
   BlockBuilder b(s.schedule, s.program, "zero_gradients", Phase::setup);
-  // With states on the host, the last step's gradients may still be on their way there until its weights came back.
+  // With states on the host, the last step's gradients may still be on their way there until its weights came
+  // back.
   if (s.scenario.offload.optimizer == scenarios::OffloadTarget::cpu)
     b.begin_after(flat_kept(s, b, kind, s.states(kind).kept_weights).formal);
   b.add(OpKind::fill, {out(Role::y, flat_kept(s, b, kind, s.states(kind).kept_gradients))});
@@ -62,8 +60,8 @@ BlockId zero_gradients(Stage& s, UnitKind kind) {
 BlockId gradient_norm(Stage& s, UnitKind kind) {
   BlockBuilder b(s.schedule, s.program, "gradient_norm", Phase::optimizer);
   after_reduction(s, b, kind);
-  b.add(OpKind::gradient_norm,
-        {in(Role::x, own_part(s, b, kind, s.states(kind).kept_gradients)), accumulate(Role::y, norm_tensor(s, b))})
+  b.add(OpKind::gradient_norm, {in(Role::x, own_part(s, b, kind, s.states(kind).kept_gradients)),
+                                accumulate(Role::y, norm_tensor(s, b))})
       .group(kData);
   return b.finish();
 }
@@ -107,15 +105,14 @@ BlockId update_on_host(Stage& s, UnitKind kind) {
   const Tensor gradients = own_part(s, b, kind, states.kept_gradients);
   const Tensor weights = own_part(s, b, kind, states.kept_weights);
   const auto on_host = [&](const std::string& name, DataType type, std::int64_t elements) {
-    const std::string full = prefix(kind) + "." + name;
-    auto known = s.named.find(full);
-    if (known == s.named.end())
-      known = s.named
-                  .emplace(full, declare(s.program, {.name = full, .kind = BufferKind::communication, .type = type,
-                                                     .on_host = true, .persistent = true, .elements = elements,
-                                                     .instances = s.unit_count(kind)}))
-                  .first;
-    return flat_kept(s, b, kind, known->second);
+    const BufferId id = declare_once(s, {.name = std::string(prefix(kind)) + "." + name,
+                                         .kind = BufferKind::communication,
+                                         .type = type,
+                                         .on_host = true,
+                                         .persistent = true,
+                                         .elements = elements,
+                                         .instances = s.unit_count(kind)});
+    return flat_kept(s, b, kind, id);
   };
   const Tensor host_gradients = on_host("host_gradients", s.gradient_type, gradients.count());
   const Tensor host_weights = on_host("host_weights", s.weight_type, weights.count());

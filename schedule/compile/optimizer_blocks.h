@@ -10,8 +10,8 @@ namespace orrery::schedule {
 BlockId begin_step(Stage& s);  // zeroes what the step accumulates: loss, norm
 BlockId zero_gradients(Stage& s, UnitKind kind);
 
-// The norm of all gradients: a partial sum per unit, then sums over the ranks that hold other parts, then the host
-// reads it (it decides whether the step is taken).
+// The norm of all gradients: a partial sum per unit, then sums over the ranks that hold other parts, then the
+// host reads it (it decides whether the step is taken).
 BlockId gradient_norm(Stage& s, UnitKind kind);
 BlockId finish_norm(Stage& s);
 

@@ -1,6 +1,6 @@
-// 1F1B, or PipeDream-flush (Narayanan et al. 2021, section 2.2): stage s of p runs min(m, p - s - 1) forwards, then a
-// forward and a backward in turn, then the backwards that are left. Bubble as GPipe's; at most p - s microbatches'
-// activations are kept.
+// 1F1B, or PipeDream-flush (Narayanan et al. 2021, section 2.2): stage s of p runs min(m, p - s - 1)
+// forwards, then a forward and a backward in turn, then the backwards that are left. Bubble as GPipe's; at
+// most p - s microbatches' activations are kept.
 #include <algorithm>
 
 #include "schedule/compile/pipeline_order.h"

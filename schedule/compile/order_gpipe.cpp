@@ -1,5 +1,5 @@
-// GPipe (Huang et al. 2019): every stage runs all forwards, then all backwards, newest microbatch last. Bubble
-// (p - 1) / (m + p - 1); every microbatch's activations are kept.
+// GPipe (Huang et al. 2019): every stage runs all forwards, then all backwards, newest microbatch last.
+// Bubble (p - 1) / (m + p - 1); every microbatch's activations are kept.
 #include "schedule/compile/pipeline_order.h"
 
 namespace orrery::schedule {

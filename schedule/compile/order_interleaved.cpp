@@ -1,8 +1,8 @@
-// Interleaved 1F1B (Narayanan et al. 2021, section 2.2): each rank holds v chunks; microbatches go in groups of g,
-// forwards through the chunks in order, backwards in reverse, and 2 (p - s - 1) + (v - 1) g forwards warm up. The paper
-// has g = p and m a multiple of p: bubble (p - 1) / (v m + p - 1). Any other m is split into floor(m / p) groups that
-// differ by one at most, so every group has p or more (a smaller one would starve the stages behind it); g is then the
-// largest. Up to p microbatches run all forwards first.
+// Interleaved 1F1B (Narayanan et al. 2021, section 2.2): each rank holds v chunks; microbatches go in groups
+// of g, forwards through the chunks in order, backwards in reverse, and 2 (p - s - 1) + (v - 1) g forwards
+// warm up. The paper has g = p and m a multiple of p: bubble (p - 1) / (v m + p - 1). Any other m is split
+// into floor(m / p) groups that differ by one at most, so every group has p or more (a smaller one would
+// starve the stages behind it); g is then the largest. Up to p microbatches run all forwards first.
 #include <algorithm>
 
 #include "schedule/compile/pipeline_order.h"
@@ -19,7 +19,8 @@ std::vector<std::int64_t> group_sizes(const PipelineShape& shape) {
 }
 
 // (chunk, microbatch) in the order in which forwards, or backwards, visit them.
-std::vector<Action> visits(const PipelineShape& shape, const std::vector<std::int64_t>& sizes, bool backward) {
+std::vector<Action> visits(const PipelineShape& shape, const std::vector<std::int64_t>& sizes,
+                           bool backward) {
   std::vector<Action> list;
   list.reserve(static_cast<std::size_t>(shape.microbatches * shape.chunks));
   std::int64_t first = 0;
@@ -41,7 +42,8 @@ std::vector<Action> interleaved_order(const PipelineShape& shape, std::int64_t s
   const std::vector<Action> forwards = visits(shape, sizes, false), backwards = visits(shape, sizes, true);
   const std::int64_t total = shape.microbatches * shape.chunks;
   const std::int64_t ahead = 2 * (shape.stages - stage - 1) + (shape.chunks - 1) * sizes.front();
-  const auto warm_up = static_cast<std::size_t>(shape.microbatches <= shape.stages ? total : std::min(total, ahead));
+  const auto warm_up =
+      static_cast<std::size_t>(shape.microbatches <= shape.stages ? total : std::min(total, ahead));
   std::vector<Action> order(forwards.begin(), forwards.begin() + static_cast<std::ptrdiff_t>(warm_up));
   for (std::size_t i = warm_up; i < forwards.size(); ++i) {
     order.push_back(forwards[i]);

@@ -9,9 +9,12 @@ namespace orrery::schedule {
 std::vector<Action> pipeline_order(scenarios::PipelineSchedule schedule, const PipelineShape& shape,
                                    std::int64_t stage) {
   switch (schedule) {
-    case scenarios::PipelineSchedule::gpipe: return gpipe_order(shape, stage);
-    case scenarios::PipelineSchedule::one_f_one_b: return one_f_one_b_order(shape, stage);
-    case scenarios::PipelineSchedule::interleaved: return interleaved_order(shape, stage);
+    case scenarios::PipelineSchedule::gpipe:
+      return gpipe_order(shape, stage);
+    case scenarios::PipelineSchedule::one_f_one_b:
+      return one_f_one_b_order(shape, stage);
+    case scenarios::PipelineSchedule::interleaved:
+      return interleaved_order(shape, stage);
   }
   CHECK(false, "unknown pipeline schedule");
   return {};
@@ -19,8 +22,10 @@ std::vector<Action> pipeline_order(scenarios::PipelineSchedule schedule, const P
 
 Period pipeline_period(scenarios::PipelineSchedule schedule, const PipelineShape& shape) {
   switch (schedule) {
-    case scenarios::PipelineSchedule::gpipe: return {.actions = 1, .microbatches = 1};
-    case scenarios::PipelineSchedule::one_f_one_b: return {.actions = 2, .microbatches = 1};
+    case scenarios::PipelineSchedule::gpipe:
+      return {.actions = 1, .microbatches = 1};
+    case scenarios::PipelineSchedule::one_f_one_b:
+      return {.actions = 2, .microbatches = 1};
     case scenarios::PipelineSchedule::interleaved:
       return {.actions = static_cast<std::size_t>(2 * shape.stages * shape.chunks),
               .microbatches = static_cast<std::uint32_t>(shape.stages)};
@@ -29,8 +34,8 @@ Period pipeline_period(scenarios::PipelineSchedule schedule, const PipelineShape
   return {};
 }
 
-// The oldest microbatch in flight only grows, so one pass with two cursors per chunk set suffices: a microbatch is
-// done when all its chunks' backwards are.
+// The oldest microbatch in flight only grows, so one pass with two cursors per chunk set suffices: a
+// microbatch is done when all its chunks' backwards are.
 std::uint32_t microbatches_in_flight(const std::vector<Action>& order) {
   std::uint32_t chunks = 0, newest = 0, most = 0, oldest = 0;
   for (const Action& a : order) chunks = std::max(chunks, a.chunk + 1);

@@ -1,5 +1,6 @@
-// The order in which a stage computes: a list of forwards and backwards of (chunk, microbatch). Builders append
-// compute order only, one schedule per file; everything else (messages, gathers, reductions) is added by passes.
+// The order in which a stage computes: a list of forwards and backwards of (chunk, microbatch). Builders
+// append compute order only, one schedule per file; everything else (messages, gathers, reductions) is added
+// by passes.
 #pragma once
 
 #include <cstdint>
@@ -22,23 +23,26 @@ struct PipelineShape {
 
 // All forwards, then all backwards (Huang et al. 2019).
 std::vector<Action> gpipe_order(const PipelineShape& shape, std::int64_t stage);
-// One forward, one backward in turn after min(m, p - stage - 1) warm-up forwards (Narayanan et al. 2021, section 2.2).
+// One forward, one backward in turn after min(m, p - stage - 1) warm-up forwards (Narayanan et al. 2021,
+// section 2.2).
 std::vector<Action> one_f_one_b_order(const PipelineShape& shape, std::int64_t stage);
-// The same over chunks (Narayanan et al. 2021, section 2.2, "interleaved"); microbatches go in groups of p, the last
-// group may be smaller.
+// The same over chunks (Narayanan et al. 2021, section 2.2, "interleaved"); microbatches go in groups of p,
+// the last group may be smaller.
 std::vector<Action> interleaved_order(const PipelineShape& shape, std::int64_t stage);
 
-std::vector<Action> pipeline_order(scenarios::PipelineSchedule schedule, const PipelineShape& shape, std::int64_t stage);
+std::vector<Action> pipeline_order(scenarios::PipelineSchedule schedule, const PipelineShape& shape,
+                                   std::int64_t stage);
 
-// The number of actions after which the order repeats itself with later microbatches, and how many microbatches later.
+// The number of actions after which the order repeats itself with later microbatches, and how many
+// microbatches later.
 struct Period {
   std::size_t actions = 1;
   std::uint32_t microbatches = 1;
 };
 Period pipeline_period(scenarios::PipelineSchedule schedule, const PipelineShape& shape);
 
-// Microbatches between the oldest one some backward still needs and the newest one a forward has begun, at most: how
-// many instances of an activation a stage keeps.
+// Microbatches between the oldest one some backward still needs and the newest one a forward has begun, at
+// most: how many instances of an activation a stage keeps.
 std::uint32_t microbatches_in_flight(const std::vector<Action>& order);
 
 }  // namespace orrery::schedule

@@ -32,8 +32,9 @@ Stream message_stream(const Stage& s, const Message& m) {
   return m.sends ? Stream::pipe_send_forward : Stream::pipe_recv_forward;
 }
 
-// With two stages and several chunks both neighbours are the same rank, and forward and backward messages take turns
-// that differ on the two sides: they need a communicator each, or they would be mistaken for one another.
+// With two stages and several chunks both neighbours are the same rank, and forward and backward messages
+// take turns that differ on the two sides: they need a communicator each, or they would be mistaken for one
+// another.
 std::uint8_t message_group(const Stage& s, const Message& m) {
   return m.backward && s.schedule.groups.size() > kPipeBackward ? kPipeBackward : kPipe;
 }
@@ -41,12 +42,14 @@ std::uint8_t message_group(const Stage& s, const Message& m) {
 // Both sides of a message name it alike: by the chunk behind the boundary it crosses, and its direction.
 int tag(const Stage& s, const Message& m) {
   const std::int64_t here = virtual_stage(s, m.chunk);
-  const bool here_is_behind = m.sends == m.backward;  // backward messages leave, forward messages reach, the later side
+  const bool here_is_behind =
+      m.sends == m.backward;  // backward messages leave, forward messages reach, the later side
   const std::int64_t behind = here_is_behind ? here : here + 1;
   return static_cast<int>(behind / s.scenario.parallel.pp) * 2 + (m.backward ? 1 : 0);
 }
 
-// The unit at a chunk's boundary: a forward's last, whose output is sent, or the one whose backward ends the chunk's.
+// The unit at a chunk's boundary: a forward's last, whose output is sent, or the one whose backward ends the
+// chunk's.
 std::uint32_t boundary_unit(const Stage& s, std::uint32_t chunk, bool last) {
   const auto layers = static_cast<std::uint32_t>(s.layers_of_chunk[chunk]);
   if (!last && is_first(s, chunk)) return s.embedding_unit;
@@ -54,15 +57,19 @@ std::uint32_t boundary_unit(const Stage& s, std::uint32_t chunk, bool last) {
   return is_last(s, chunk) ? s.head_unit : s.embedding_unit;
 }
 
-// Without overlap the stage exchanges messages at certain points only: before every action or, with several chunks,
-// before every warm-up forward, every pair of forward and backward, and every cool-down backward (as Megatron-LM's
-// send_forward_backward_recv_forward_backward). Exchanging inside the pairs too would deadlock: a stage that blocks on
-// a send there keeps its neighbour from the receive that the neighbour's own send waits for.
+// Without overlap the stage exchanges messages at certain points only: before every action or, with several
+// chunks, before every warm-up forward, every pair of forward and backward, and every cool-down backward (as
+// Megatron-LM's send_forward_backward_recv_forward_backward). Exchanging inside the pairs too would deadlock:
+// a stage that blocks on a send there keeps its neighbour from the receive that the neighbour's own send
+// waits for.
 std::vector<std::size_t> exchanges(const Stage& s, const std::vector<Action>& order) {
   std::vector<std::size_t> points;
-  // Where all forwards come first there are no pairs: the first backward's gradient may depend on the last forward.
-  const auto first_backward = std::find_if(order.begin(), order.end(), [](const Action& a) { return a.backward; });
-  const bool paired = s.chunks > 1 && 2 * (first_backward - order.begin()) < static_cast<std::ptrdiff_t>(order.size());
+  // Where all forwards come first there are no pairs: the first backward's gradient may depend on the last
+  // forward.
+  const auto first_backward =
+      std::find_if(order.begin(), order.end(), [](const Action& a) { return a.backward; });
+  const bool paired =
+      s.chunks > 1 && 2 * (first_backward - order.begin()) < static_cast<std::ptrdiff_t>(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     points.push_back(i);
     if (paired && i + 1 < order.size() && !order[i].backward && order[i + 1].backward) ++i;
@@ -71,12 +78,13 @@ std::vector<std::size_t> exchanges(const Stage& s, const std::vector<Action>& or
 }
 
 // At each point: the sends of all actions since the last one, then the receives for all until the next.
-void exchange_between(const Stage& s, const std::vector<std::size_t>& points, const std::vector<Action>& order,
-                      std::vector<StageStep>& steps) {
+void exchange_between(const Stage& s, const std::vector<std::size_t>& points,
+                      const std::vector<Action>& order, std::vector<StageStep>& steps) {
   for (std::size_t p = 0; p < points.size(); ++p) {
     std::vector<Message>& list = steps[points[p]].before;
     const std::size_t next = p + 1 < points.size() ? points[p + 1] : order.size();
-    for (std::size_t i = p > 0 ? points[p - 1] : 0; p > 0 && i < points[p]; ++i) append_send(s, order[i], list);
+    for (std::size_t i = p > 0 ? points[p - 1] : 0; p > 0 && i < points[p]; ++i)
+      append_send(s, order[i], list);
     for (std::size_t i = points[p]; i < next; ++i) append_receive(s, order[i], list);
   }
   for (std::size_t i = points.back(); i < order.size(); ++i) append_send(s, order[i], steps.back().after);
@@ -125,7 +133,8 @@ BlockId MessageBlocks::block(const Message& m, bool grouped) {
       .site(tag(s, m));
   if (grouped) b.grouped();
   if (s.overlaps_pipe()) {
-    // A send follows the compute that made its value; a receive, the compute (or send) that last used its buffer.
+    // A send follows the compute that made its value; a receive, the compute (or send) that last used its
+    // buffer.
     b.record(t.formal).wait(t.formal);
     b.wait(unit_done(s, b, boundary_unit(s, m.chunk, m.sends && !m.backward)));
   }

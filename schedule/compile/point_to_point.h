@@ -1,6 +1,6 @@
-// Messages between pipeline stages. Without overlap they sit on the compute stream between two actions, the sends of
-// the first and the receives of the second in one group (Megatron-LM's send_forward_recv_backward); with it they have
-// streams of their own, and a receive is posted one action ahead.
+// Messages between pipeline stages. Without overlap they sit on the compute stream between two actions, the
+// sends of the first and the receives of the second in one group (Megatron-LM's send_forward_recv_backward);
+// with it they have streams of their own, and a receive is posted one action ahead.
 #pragma once
 
 #include <map>

@@ -52,13 +52,15 @@ class Writer {
   bool recomputes() const { return s.scenario.training.recompute == scenarios::Recompute::full; }
   bool data_parallel() const { return s.scenario.parallel.dp > 1; }
   bool has_embedding_unit() const { return s.has_embedding || (s.has_head && s.model().tied_embeddings); }
-  std::uint32_t unit_of(UnitKind kind) const { return kind == UnitKind::head ? s.head_unit : s.embedding_unit; }
+  std::uint32_t unit_of(UnitKind kind) const {
+    return kind == UnitKind::head ? s.head_unit : s.embedding_unit;
+  }
 
   Stage& s;
   MessageBlocks messages_;
   std::map<std::string, BlockId> blocks_;
   std::uint32_t microbatch_ = 0, microbatch_step_ = 0;
-  std::size_t gathered_ = 0;           // uses whose weights have been asked for
+  std::size_t gathered_ = 0;  // uses whose weights have been asked for
   std::uint32_t layers_in_bucket_ = 0;
 };
 
@@ -97,9 +99,9 @@ void Writer::send_and_receive(const std::vector<Message>& messages) {
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const bool grouped = !s.overlaps_pipe() && i + 1 < messages.size();
     // Messages carry their own microbatch; inside a Repeat all of them advance alike.
-    s.program.calls.push_back(
-        {messages_.block(messages[i], grouped), s.first_unit_of_chunk[messages[i].chunk], messages[i].microbatch,
-         microbatch_step_});
+    s.program.calls.push_back({messages_.block(messages[i], grouped),
+                               s.first_unit_of_chunk[messages[i].chunk], messages[i].microbatch,
+                               microbatch_step_});
   }
 }
 
@@ -114,7 +116,8 @@ void Writer::step(const StageStep& step, std::uint32_t microbatch_step) {
   send_and_receive(step.after);
 }
 
-// --- forward ------------------------------------------------------------------------------------------------------
+// --- forward
+// ------------------------------------------------------------------------------------------------------
 
 void Writer::gather_for_head() {
   if (s.zero() != 3) return;
@@ -128,12 +131,14 @@ void Writer::forward(std::uint32_t chunk) {
     const bool labels = is_last(chunk);
     call(once("input.tokens", [&] { return input_block(s, true, labels); }), s.embedding_unit);
     if (s.zero() == 3)
-      call(once("gather_end.embedding", [&] { return gather_end(s, UnitKind::embedding); }), s.embedding_unit);
+      call(once("gather_end.embedding", [&] { return gather_end(s, UnitKind::embedding); }),
+           s.embedding_unit);
     call(blocks_.at("embedding.forward"), s.embedding_unit);
   }
   layers_forward(chunk);
   if (is_last(chunk)) {
-    if (!is_first(chunk)) call(once("input.labels", [&] { return input_block(s, false, true); }), s.head_unit);
+    if (!is_first(chunk))
+      call(once("input.labels", [&] { return input_block(s, false, true); }), s.head_unit);
     gather_for_head();
     call(blocks_.at("head.forward"), s.head_unit);
   }
@@ -145,7 +150,8 @@ void Writer::gather_until(const std::vector<std::uint32_t>& uses, std::size_t po
   const std::size_t ahead = s.prefetch();
   for (; gathered_ < std::min(uses.size(), position + ahead + 1); ++gathered_) {
     const std::uint32_t unit = uses[gathered_];
-    const bool limited = backward ? unit + ahead + 1 < static_cast<std::size_t>(s.layer_units) : unit >= ahead + 1;
+    const bool limited =
+        backward ? unit + ahead + 1 < static_cast<std::size_t>(s.layer_units) : unit >= ahead + 1;
     const std::string key = std::string("gather.") + (backward ? "b" : "f") + (limited ? "l" : "");
     call(once(key, [&] { return gather_layer(s, backward, limited); }), unit);
   }
@@ -168,7 +174,8 @@ void Writer::layers_forward(std::uint32_t chunk) {
   }
 }
 
-// --- backward -----------------------------------------------------------------------------------------------------
+// --- backward
+// -----------------------------------------------------------------------------------------------------
 
 void Writer::backward(std::uint32_t chunk, bool last) {
   if (is_last(chunk)) {
@@ -179,7 +186,8 @@ void Writer::backward(std::uint32_t chunk, bool last) {
   layers_backward(chunk, last);
   if (is_first(chunk)) {
     if (s.zero() == 3 && s.model().embedding_norm)
-      call(once("gather_end.embedding", [&] { return gather_end(s, UnitKind::embedding); }), s.embedding_unit);
+      call(once("gather_end.embedding", [&] { return gather_end(s, UnitKind::embedding); }),
+           s.embedding_unit);
     call(blocks_.at("embedding.backward"), s.embedding_unit);
     end_done(UnitKind::embedding, last);
   }
@@ -189,10 +197,13 @@ void Writer::recompute(std::uint32_t from, std::uint32_t to) {
   for (std::uint32_t unit = from; unit < to; ++unit) {
     const bool keeps = unit + 1 < to;
     const std::string name = keeps ? "layer.recompute" : "layer.recompute.last";
-    call(once(name, [&] {
-           return layer_forward(s, {.name = name, .phase = Phase::recompute, .keeps_output = keeps,
-                                    .releases_weights = false});
-         }),
+    call(once(name,
+              [&] {
+                return layer_forward(s, {.name = name,
+                                         .phase = Phase::recompute,
+                                         .keeps_output = keeps,
+                                         .releases_weights = false});
+              }),
          unit);
   }
 }
@@ -243,7 +254,8 @@ void Writer::end_done(UnitKind kind, bool last) {
   if (s.zero() < 2 && !last) return;
   sync_replicated(kind, unit_of(kind));
   const bool late = kind == UnitKind::embedding && s.tied_across;
-  if (s.zero() >= 2 || (data_parallel() && s.scenario.overlap.gradient_reduce && !late)) reduce(kind, unit_of(kind), 1);
+  if (s.zero() >= 2 || (data_parallel() && s.scenario.overlap.gradient_reduce && !late))
+    reduce(kind, unit_of(kind), 1);
 }
 
 void Writer::sync_replicated(UnitKind kind, std::uint32_t unit) {
@@ -262,14 +274,16 @@ void Writer::reduce(UnitKind kind, std::uint32_t unit, std::uint32_t units) {
   const std::string key = "reduce." + std::to_string(static_cast<int>(kind)) + "." + std::to_string(units);
   if (s.scenario.compression.top_k > 0.0) {
     for (std::uint32_t u = units; u > 0; --u)
-      call(once("compressed." + std::to_string(static_cast<int>(kind)), [&] { return reduce_compressed(s, kind); }),
+      call(once("compressed." + std::to_string(static_cast<int>(kind)),
+                [&] { return reduce_compressed(s, kind); }),
            unit + u - 1);
     return;
   }
   call(once(key, [&] { return reduce_gradients(s, kind, units, accumulates); }), unit);
 }
 
-// --- before and behind the microbatches ---------------------------------------------------------------------------
+// --- before and behind the microbatches
+// ---------------------------------------------------------------------------
 
 void Writer::begin() {
   microbatch_ = microbatch_step_ = 0;
@@ -343,8 +357,8 @@ void Writer::end() {
   if (!s.scenario.overlap.parameter_gather) gather_updated();
 }
 
-// Blocks wait for whatever another stream might have done to their operands. Where this program has no such stream the
-// wait is dropped: an event that nothing records never orders anything.
+// Blocks wait for whatever another stream might have done to their operands. Where this program has no such
+// stream the wait is dropped: an event that nothing records never orders anything.
 void drop_idle_waits(Program& p) {
   std::vector<bool> recorded(p.buffers.size(), false);
   for (const Block& block : p.blocks)

@@ -1,6 +1,6 @@
-// Turns a stage's order of actions into its list of calls. This is where the passes meet: around the forwards and
-// backwards it puts recomputation, messages, gathers and reductions, and behind them the optimizer. A stretch of the
-// order that repeats itself with later microbatches becomes one Repeat.
+// Turns a stage's order of actions into its list of calls. This is where the passes meet: around the forwards
+// and backwards it puts recomputation, messages, gathers and reductions, and behind them the optimizer. A
+// stretch of the order that repeats itself with later microbatches becomes one Repeat.
 #pragma once
 
 #include <optional>

@@ -38,7 +38,8 @@ void choose_types(Stage& s) {
 
 void add_units(Stage& s) {
   const models::Architecture& a = s.model();
-  const std::int64_t tp = s.scenario.parallel.tp, dp = s.scenario.parallel.dp, vocab = s.scenario.vocab_rows();
+  const std::int64_t tp = s.scenario.parallel.tp, dp = s.scenario.parallel.dp,
+                     vocab = s.scenario.vocab_rows();
   const Unit layer = layout_unit(UnitKind::layer, models::layer_parameters(a), tp, dp);
   for (std::size_t c = 0; c < s.layers_of_chunk.size(); ++c) {
     std::int64_t global = 0;  // the first layer of this virtual stage
@@ -66,7 +67,8 @@ void add_units(Stage& s) {
   }
 }
 
-// The buffers that hold one kind of unit's states; docs/models/memory.md has the table by recipe and ZeRO stage.
+// The buffers that hold one kind of unit's states; docs/models/memory.md has the table by recipe and ZeRO
+// stage.
 UnitStates declare_states(Stage& s, const std::string& prefix, std::int64_t elements, std::uint32_t count,
                           std::uint32_t unit_stride) {
   const scenarios::Recipe& recipe = s.scenario.recipe;
@@ -74,30 +76,41 @@ UnitStates declare_states(Stage& s, const std::string& prefix, std::int64_t elem
   const std::int64_t shard = elements / s.scenario.parallel.dp;
   const int zero = s.zero();
   const bool on_host = s.scenario.offload.optimizer == scenarios::OffloadTarget::cpu;
-  const auto state = [&](const char* name, BufferKind kind, DataType type, std::int64_t n, bool host = false) {
-    return declare(s.program, {.name = prefix + "." + name, .kind = kind, .type = type, .on_host = host,
-                               .persistent = true, .elements = n, .instances = count});
+  const auto state = [&](const char* name, BufferKind kind, DataType type, std::int64_t n,
+                         bool host = false) {
+    return declare(s.program, {.name = prefix + "." + name,
+                               .kind = kind,
+                               .type = type,
+                               .on_host = host,
+                               .persistent = true,
+                               .elements = n,
+                               .instances = count});
   };
   UnitStates u;
   u.unit_stride = unit_stride;
   u.kept_weights = state("weights", BufferKind::weight, s.weight_type, zero == 3 ? shard : elements);
   u.weights = u.kept_weights;
   if (zero == 3) {
-    u.weights = declare(s.program, {.name = prefix + ".gathered_weights", .kind = BufferKind::weight,
-                                    .type = s.weight_type, .elements = elements,
+    u.weights = declare(s.program, {.name = prefix + ".gathered_weights",
+                                    .kind = BufferKind::weight,
+                                    .type = s.weight_type,
+                                    .elements = elements,
                                     .instances = count});
   }
   u.kept_gradients = state("gradients", BufferKind::gradient, s.gradient_type, zero >= 2 ? shard : elements);
   u.gradients = u.kept_gradients;
   if (zero >= 2)
-    u.gradients = declare(s.program, {.name = prefix + ".full_gradients", .kind = BufferKind::gradient,
-                                      .type = s.gradient_type, .elements = elements, .instances = count});
+    u.gradients = declare(s.program, {.name = prefix + ".full_gradients",
+                                      .kind = BufferKind::gradient,
+                                      .type = s.gradient_type,
+                                      .elements = elements,
+                                      .instances = count});
   const std::int64_t states = zero >= 1 ? shard : elements;
   // The host updates a copy of its own even where the recipe has no fp32 master weights.
   u.master = u.kept_weights;
   if (recipe.master_weights || on_host)
-    u.master = state("master", BufferKind::optimizer, recipe.master_weights ? DataType::fp32 : s.weight_type, states,
-                     on_host);
+    u.master = state("master", BufferKind::optimizer, recipe.master_weights ? DataType::fp32 : s.weight_type,
+                     states, on_host);
   const DataType moment = recipe.optimizer_state_bytes == 4 ? s.activation_type : DataType::fp32;
   if (training.optimizer == scenarios::Optimizer::adam) {
     u.moment1 = state("moment1", BufferKind::optimizer, moment, states, on_host);
@@ -116,19 +129,6 @@ void bind_unit(const Stage& s, Unit& unit, std::uint32_t instance, const UnitSta
   unit.weights = {states.kept_weights, instance};
   unit.gradients = {states.kept_gradients, instance};
   unit.master = {states.master, instance};
-}
-
-BufferId named(Stage& s, const std::string& name, BufferKind kind, DataType type, std::int64_t elements,
-               std::uint32_t instances) {
-  const auto known = s.named.find(name);
-  if (known != s.named.end()) {
-    CHECK(s.program.buffers[known->second.index()].elements == elements, name);
-    return known->second;
-  }
-  const BufferId id = declare(
-      s.program, {.name = name, .kind = kind, .type = type, .elements = elements, .instances = instances});
-  s.named.emplace(name, id);
-  return id;
 }
 
 // Joins the adjacent matrices (or vectors) first .. last of a flat vector.
@@ -156,13 +156,37 @@ BufferId declare(Program& program, const Buffer& buffer) {
   return BufferId(program.buffers.size() - 1);
 }
 
+BufferId declare_once(Stage& s, const Buffer& buffer) {
+  const auto known = s.named.find(buffer.name);
+  if (known != s.named.end()) {
+    CHECK(s.program.buffers[known->second.index()].elements == buffer.elements, buffer.name);
+    return known->second;
+  }
+  const BufferId id = declare(s.program, buffer);
+  s.named.emplace(buffer.name, id);
+  return id;
+}
+
+std::string_view prefix(UnitKind kind) {
+  switch (kind) {
+    case UnitKind::embedding:
+      return "embedding";
+    case UnitKind::layer:
+      return "layer";
+    case UnitKind::head:
+      return "head";
+  }
+  return "";
+}
+
 void prepare_stage(Stage& s, std::uint32_t slots) {
   s.program.slots = slots;
   s.z = local_sizes(s.scenario);
   choose_types(s);
   add_units(s);
   if (s.layer_units > 0)
-    s.layer = declare_states(s, "layer", s.program.units[0].elements, static_cast<std::uint32_t>(s.layer_units), 1);
+    s.layer =
+        declare_states(s, "layer", s.program.units[0].elements, static_cast<std::uint32_t>(s.layer_units), 1);
   for (std::uint32_t u = 0; u < static_cast<std::uint32_t>(s.layer_units); ++u)
     bind_unit(s, s.program.units[u], u, s.layer);
   if (s.has_embedding || (s.has_head && s.model().tied_embeddings)) {
@@ -172,43 +196,69 @@ void prepare_stage(Stage& s, std::uint32_t slots) {
   if (s.has_head) {
     s.head = declare_states(s, "head", s.program.units[s.head_unit].elements, 1, 0);
     bind_unit(s, s.program.units[s.head_unit], 0, s.head);
-    s.loss = declare(s.program, {.name = "loss", .kind = BufferKind::workspace, .type = DataType::fp32,
-                                 .persistent = true, .elements = 1});
+    s.loss = declare(s.program, {.name = "loss",
+                                 .kind = BufferKind::workspace,
+                                 .type = DataType::fp32,
+                                 .persistent = true,
+                                 .elements = 1});
   }
   const auto units = static_cast<std::uint32_t>(s.program.units.size());
-  s.done = declare(s.program, {.name = "done", .kind = BufferKind::token, .type = DataType::byte, .persistent = true,
-                               .elements = 0, .instances = units + done_margin(s)});
+  s.done = declare(s.program, {.name = "done",
+                               .kind = BufferKind::token,
+                               .type = DataType::byte,
+                               .persistent = true,
+                               .elements = 0,
+                               .instances = units + done_margin(s)});
   if (s.scenario.overlap.bucket_buffers > 0 && s.scenario.parallel.dp > 1)
-    declare(s.program, {.name = "bucket", .kind = BufferKind::communication, .type = s.gradient_type, .persistent = true,
+    declare(s.program, {.name = "bucket",
+                        .kind = BufferKind::communication,
+                        .type = s.gradient_type,
+                        .persistent = true,
                         .elements = s.scenario.overlap.bucket_elements,
                         .instances = static_cast<std::uint32_t>(s.scenario.overlap.bucket_buffers)});
-  s.norm = declare(s.program, {.name = "gradient_norm", .kind = BufferKind::workspace, .type = DataType::fp32,
-                               .persistent = true, .elements = 1});
+  s.norm = declare(s.program, {.name = "gradient_norm",
+                               .kind = BufferKind::workspace,
+                               .type = DataType::fp32,
+                               .persistent = true,
+                               .elements = 1});
 }
 
-Tensor layer_tensor(Stage& s, BlockBuilder& b, const std::string& name, DataType type, Life life, std::int64_t rows,
-                    std::int64_t columns) {
+Tensor layer_tensor(Stage& s, BlockBuilder& b, const std::string& name, DataType type, Life life,
+                    std::int64_t rows, std::int64_t columns) {
   const auto layers = static_cast<std::uint32_t>(s.layer_units);
-  const BufferId id =
-      named(s, name, BufferKind::activation, type, rows * columns, layers * s.program.slots);
+  const BufferId id = declare_once(s, {.name = name,
+                                       .kind = BufferKind::activation,
+                                       .type = type,
+                                       .elements = rows * columns,
+                                       .instances = layers * s.program.slots});
   return b.tensor(id, {.unit_stride = s.program.slots, .slot_stride = 1}, life, rows, columns);
 }
 
-Tensor slot_tensor(Stage& s, BlockBuilder& b, const std::string& name, DataType type, Life life, std::int64_t rows,
-                   std::int64_t columns) {
-  const BufferId id = named(s, name, BufferKind::activation, type, rows * columns, s.program.slots);
+Tensor slot_tensor(Stage& s, BlockBuilder& b, const std::string& name, DataType type, Life life,
+                   std::int64_t rows, std::int64_t columns) {
+  const BufferId id = declare_once(s, {.name = name,
+                                       .kind = BufferKind::activation,
+                                       .type = type,
+                                       .elements = rows * columns,
+                                       .instances = s.program.slots});
   return b.tensor(id, {.slot_stride = 1}, life, rows, columns);
 }
 
 Tensor workspace(Stage& s, BlockBuilder& b, const std::string& name, DataType type, std::int64_t rows,
                  std::int64_t columns) {
-  return b.tensor(named(s, name, BufferKind::workspace, type, rows * columns, 1), {}, Life::local, rows, columns);
+  const BufferId id = declare_once(
+      s, {.name = name, .kind = BufferKind::workspace, .type = type, .elements = rows * columns});
+  return b.tensor(id, {}, Life::local, rows, columns);
 }
 
 namespace {
 BufferId hidden_buffer(Stage& s) {
   const auto instances = (static_cast<std::uint32_t>(s.layer_units) + 1) * s.program.slots;
-  return named(s, "hidden", BufferKind::activation, s.activation_type, s.z.local_tokens * s.z.hidden, instances);
+  return declare_once(s, {.name = "hidden",
+                          .kind = BufferKind::activation,
+                          .type = s.activation_type,
+                          .elements = s.z.local_tokens * s.z.hidden,
+                          .instances = instances});
 }
 }  // namespace
 
@@ -265,12 +315,14 @@ Tensor flat_kept(Stage& s, BlockBuilder& b, UnitKind kind, BufferId buffer, std:
   return b.tensor(buffer, index, Life::bound, 1, elements);
 }
 
-Tensor weight_of(Stage& s, BlockBuilder& b, UnitKind kind, const std::string& first, const std::string& last) {
+Tensor weight_of(Stage& s, BlockBuilder& b, UnitKind kind, const std::string& first,
+                 const std::string& last) {
   if (find_slice(s.unit(kind), first) == nullptr) return {};
   return slice_of(s.unit(kind), flat_weights(s, b, kind), first, last);
 }
 
-Tensor gradient_of(Stage& s, BlockBuilder& b, UnitKind kind, const std::string& first, const std::string& last) {
+Tensor gradient_of(Stage& s, BlockBuilder& b, UnitKind kind, const std::string& first,
+                   const std::string& last) {
   if (find_slice(s.unit(kind), first) == nullptr) return {};
   return slice_of(s.unit(kind), flat_gradients(s, b, kind), first, last);
 }

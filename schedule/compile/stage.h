@@ -1,5 +1,5 @@
-// One pipeline stage's program while it is being compiled: local sizes, unit layouts, buffers. The files that write
-// blocks (embedding_blocks, layer_forward, layer_backward, head_blocks, ...) and the passes share it.
+// One pipeline stage's program while it is being compiled: local sizes, unit layouts, buffers. The files that
+// write blocks (embedding_blocks, layer_forward, layer_backward, head_blocks, ...) and the passes share it.
 #pragma once
 
 #include <algorithm>
@@ -7,19 +7,21 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "scenarios/scenario.h"
 #include "schedule/compile/block_builder.h"
-#include "schedule/ir.h"
 #include "schedule/compile/pipeline_order.h"
+#include "schedule/ir.h"
 
 namespace orrery::schedule {
 
 // Local (per rank) sizes of one microbatch and one layer.
 struct Sizes {
-  std::int64_t tokens = 0;        // T = micro_batch * sequence
-  std::int64_t local_tokens = 0;  // rows of the residual stream here: T / tp under sequence parallelism, else T
+  std::int64_t tokens = 0;  // T = micro_batch * sequence
+  std::int64_t local_tokens =
+      0;  // rows of the residual stream here: T / tp under sequence parallelism, else T
   std::int64_t hidden = 0;
   std::int64_t query = 0, kv = 0;  // columns of q; of k and of v
   std::int64_t ffn = 0;            // columns of the activation's output
@@ -28,13 +30,13 @@ struct Sizes {
   std::int64_t batch = 0, sequence = 0, heads = 0, kv_heads = 0, head_dim = 0;
 };
 
-// The states of one kind of unit. `weights` is what blocks compute with and `gradients` what they accumulate into;
-// under ZeRO these are temporary, gathered from and reduced to what is kept.
+// The states of one kind of unit. `weights` is what blocks compute with and `gradients` what they accumulate
+// into; under ZeRO these are temporary, gathered from and reduced to what is kept.
 struct UnitStates {
   BufferId weights, kept_weights;
   BufferId gradients, kept_gradients;
   BufferId master, moment1, moment2;
-  std::uint32_t unit_stride = 0;   // layers: 1; embedding, head: 0
+  std::uint32_t unit_stride = 0;  // layers: 1; embedding, head: 0
 };
 
 struct Stage {
@@ -54,10 +56,11 @@ struct Stage {
   std::uint32_t embedding_unit = 0, head_unit = 0;
   UnitStates layer{}, embedding{}, head{};
   BufferId norm{}, loss{}, done{};
-  // How the block that is being written treats the weights and gradients of each kind of unit (index: UnitKind).
+  // How the block that is being written treats the weights and gradients of each kind of unit (index:
+  // UnitKind).
   std::array<Life, 3> weights_life{Life::bound, Life::bound, Life::bound};
   std::array<Life, 3> gradients_life{Life::bound, Life::bound, Life::bound};
-  std::uint32_t gradient_parity = 0;        // of the chunk whose backward is being written; see hidden_gradient
+  std::uint32_t gradient_parity = 0;  // of the chunk whose backward is being written; see hidden_gradient
   std::map<std::string, BufferId> named{};  // activations and workspace, declared at first use
 
   bool tensor_parallel() const { return scenario.parallel.tp > 1; }
@@ -76,7 +79,9 @@ struct Stage {
     return kind == UnitKind::layer ? static_cast<std::uint32_t>(layer_units) : 1;
   }
   const Unit& unit(UnitKind kind) const {  // a representative
-    return program.units[kind == UnitKind::layer ? 0 : kind == UnitKind::embedding ? embedding_unit : head_unit];
+    return program.units[kind == UnitKind::layer       ? 0
+                         : kind == UnitKind::embedding ? embedding_unit
+                                                       : head_unit];
   }
 };
 
@@ -84,38 +89,49 @@ struct Stage {
 void prepare_stage(Stage& stage, std::uint32_t slots);
 
 BufferId declare(Program& program, const Buffer& buffer);
+// The same at first use; later the buffer of that name.
+BufferId declare_once(Stage& s, const Buffer& buffer);
 
-// A buffer kept per (layer, microbatch) from forward to backward; a buffer of one microbatch; a buffer of one block.
-Tensor layer_tensor(Stage& s, BlockBuilder& b, const std::string& name, DataType type, Life life, std::int64_t rows,
-                    std::int64_t columns);
-Tensor slot_tensor(Stage& s, BlockBuilder& b, const std::string& name, DataType type, Life life, std::int64_t rows,
-                   std::int64_t columns);
+std::string_view prefix(UnitKind kind);  // "layer", "embedding", "head": of buffers of one kind of unit
+
+// A buffer kept per (layer, microbatch) from forward to backward; a buffer of one microbatch; a buffer of one
+// block.
+Tensor layer_tensor(Stage& s, BlockBuilder& b, const std::string& name, DataType type, Life life,
+                    std::int64_t rows, std::int64_t columns);
+Tensor slot_tensor(Stage& s, BlockBuilder& b, const std::string& name, DataType type, Life life,
+                   std::int64_t rows, std::int64_t columns);
 Tensor workspace(Stage& s, BlockBuilder& b, const std::string& name, DataType type, std::int64_t rows,
                  std::int64_t columns);
 
-// The residual stream at the input of a layer (`ahead` = 0) or at its output (1); of the first layer (the embedding
-// writes it); behind the last (the head reads it).
+// The residual stream at the input of a layer (`ahead` = 0) or at its output (1); of the first layer (the
+// embedding writes it); behind the last (the head reads it).
 Tensor hidden_of_layer(Stage& s, BlockBuilder& b, std::uint32_t ahead, Life life);
 Tensor hidden_at(Stage& s, BlockBuilder& b, std::uint32_t unit, Life life);
-// With several chunks, the output of a chunk that is sent on: what comes in for the next chunk is another value.
+// With several chunks, the output of a chunk that is sent on: what comes in for the next chunk is another
+// value.
 Tensor hidden_outgoing(Stage& s, BlockBuilder& b, Life life);
-// Its gradient: one per microbatch, transformed in place from layer to layer. Neighbouring chunks have one each, since
-// a chunk's may still be on its way out when the next comes in.
+// Its gradient: one per microbatch, transformed in place from layer to layer. Neighbouring chunks have one
+// each, since a chunk's may still be on its way out when the next comes in.
 Tensor hidden_gradient(Stage& s, BlockBuilder& b, Life life);
 
-// The event behind the last block of a unit, forward or backward, that was issued: of the call's layer, or of a later
-// or earlier one (ZeRO-3 has events for prefetch + 1 layers before the first; they never happen); of a unit by number.
+// The event behind the last block of a unit, forward or backward, that was issued: of the call's layer, or of
+// a later or earlier one (ZeRO-3 has events for prefetch + 1 layers before the first; they never happen); of
+// a unit by number.
 std::uint16_t layer_done(Stage& s, BlockBuilder& b, int ahead = 0);
 std::uint16_t unit_done(Stage& s, BlockBuilder& b, std::uint32_t unit);
 std::uint16_t done(Stage& s, BlockBuilder& b, UnitKind kind);  // of the call's unit of that kind
 
-// A named weight (or its gradient) of the call's unit, as [rows x columns]; `last` joins the slices from `first` on.
-Tensor weight_of(Stage& s, BlockBuilder& b, UnitKind kind, const std::string& first, const std::string& last = {});
-Tensor gradient_of(Stage& s, BlockBuilder& b, UnitKind kind, const std::string& first, const std::string& last = {});
+// A named weight (or its gradient) of the call's unit, as [rows x columns]; `last` joins the slices from
+// `first` on.
+Tensor weight_of(Stage& s, BlockBuilder& b, UnitKind kind, const std::string& first,
+                 const std::string& last = {});
+Tensor gradient_of(Stage& s, BlockBuilder& b, UnitKind kind, const std::string& first,
+                   const std::string& last = {});
 // The whole flat vectors.
 Tensor flat_weights(Stage& s, BlockBuilder& b, UnitKind kind);
 Tensor flat_gradients(Stage& s, BlockBuilder& b, UnitKind kind);
-// The same of a buffer that is kept between steps (weights, gradients, optimizer states); `ahead`: of a later unit.
+// The same of a buffer that is kept between steps (weights, gradients, optimizer states); `ahead`: of a later
+// unit.
 Tensor flat_kept(Stage& s, BlockBuilder& b, UnitKind kind, BufferId buffer, std::uint32_t ahead = 0);
 
 }  // namespace orrery::schedule

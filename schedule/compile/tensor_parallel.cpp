@@ -7,7 +7,10 @@ namespace orrery::schedule {
 Tensor gather_rows(Stage& s, BlockBuilder& b, Tensor local, const std::string& name, Stream stream) {
   if (!s.sequence_parallel()) return local;
   const Tensor full = workspace(s, b, name, s.activation_type, s.z.tokens, local.columns);
-  b.add(OpKind::all_gather, {in(Role::x, local), out(Role::y, full)}).on(stream).group(kTensor).behind_compute();
+  b.add(OpKind::all_gather, {in(Role::x, local), out(Role::y, full)})
+      .on(stream)
+      .group(kTensor)
+      .behind_compute();
   return full;
 }
 

@@ -19,7 +19,8 @@ Slice local_slice(const models::Parameter& p, std::int64_t tp) {
 
 }  // namespace
 
-Unit layout_unit(UnitKind kind, const std::vector<models::Parameter>& parameters, std::int64_t tp, std::int64_t dp) {
+Unit layout_unit(UnitKind kind, const std::vector<models::Parameter>& parameters, std::int64_t tp,
+                 std::int64_t dp) {
   Unit unit;
   unit.kind = kind;
   const auto append = [&](bool replicated, bool vector) {

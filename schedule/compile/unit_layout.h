@@ -1,7 +1,8 @@
 // The flat parameter vector of a unit (an embedding, a layer, a head) on one tensor-parallel rank:
 //   [replicated vectors | sharded vectors | sharded matrices | replicated matrices | padding]
-// so that what is decayed (matrices) and what is equal on all tensor ranks are ranges, and projections that run as one
-// GEMM (query|key|value, gate|up) are adjacent. Padded to a multiple of the data-parallel size, for ZeRO's shards.
+// so that what is decayed (matrices) and what is equal on all tensor ranks are ranges, and projections that
+// run as one GEMM (query|key|value, gate|up) are adjacent. Padded to a multiple of the data-parallel size,
+// for ZeRO's shards.
 #pragma once
 
 #include <string_view>
@@ -11,7 +12,8 @@
 
 namespace orrery::schedule {
 
-Unit layout_unit(UnitKind kind, const std::vector<models::Parameter>& parameters, std::int64_t tp, std::int64_t dp);
+Unit layout_unit(UnitKind kind, const std::vector<models::Parameter>& parameters, std::int64_t tp,
+                 std::int64_t dp);
 
 // The slice of that name, or null.
 const Slice* find_slice(const Unit& unit, std::string_view name);

@@ -32,7 +32,7 @@ struct FieldWriter {
   }
 };
 
-// "key=value ..." of the fields that differ from those of T{}; `each` lists the fields (text_fields.h).
+// "key=value ..." of the fields that differ from those of T{}; `each` lists the fields (text/fields.h).
 template <typename T, typename Each>
 std::string fields_that_differ(const T& object, Each&& each) {
   const T plain{};

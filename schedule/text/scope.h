@@ -1,6 +1,6 @@
 // What names mean while a text schedule is being read: groups, the buffers and blocks of the current program,
-// the formals of the current block; and reading one op into them. Used by text_parse.cpp and
-// text_parse_op.cpp only.
+// the formals of the current block; and reading one op into them. Used by text/parse.cpp and
+// text/parse_op.cpp only.
 #pragma once
 
 #include <cstdint>

@@ -26,6 +26,9 @@ class Findings {
   void add(std::string message, std::vector<std::string> lines = {}) {
     list_.push_back({std::move(message), std::move(lines)});
   }
+  void add_unchecked(std::string message, std::vector<std::string> lines = {}) {
+    list_.push_back({std::move(message), std::move(lines), true});
+  }
   bool empty() const { return list_.empty(); }
   std::vector<Finding> take() {
     for (const auto& [kind, times] : times_)

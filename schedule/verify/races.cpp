@@ -1,5 +1,5 @@
 // Vector clocks, one component a stream (Lamport; Mattern 1989): an op that starts with clock c comes after
-// the n-th op of stream t exactly if c[t] >= n. Every atom of a buffer instance (verify_regions.h) keeps its
+// the n-th op of stream t exactly if c[t] >= n. Every atom of a buffer instance (verify/regions.h) keeps its
 // last write and the last read of every stream. The step is walked twice, as a step follows the last one
 // without a barrier. A member of a group starts with the clock of the group's beginning and the events
 // awaited so far; this leaves out only order that later members' events would add. A transfer counts as done
@@ -48,10 +48,11 @@ struct Current {
 class RaceChecker {
  public:
   RaceChecker(const Schedule& schedule, std::size_t index, std::int64_t rank, const Walk& walk,
-              Findings& findings)
+              std::uint64_t most_atoms, Findings& findings)
       : p_(*walk.program),
         index_(index),
         walk_(walk),
+        most_atoms_(most_atoms),
         findings_(findings),
         regions_(cut_regions(schedule, p_, rank)) {}
 
@@ -63,18 +64,17 @@ class RaceChecker {
   }
 
  private:
-  static constexpr std::uint64_t kMostAtoms = 50'000'000;
-
   bool prepare() {
     std::uint64_t atoms = 0;
     if (regions_.complete)
       for (const InstanceName& n : walk_.instances) {
         first_atom_.push_back(static_cast<std::uint32_t>(atoms));
         atoms += regions_.atoms_of_buffer[n.buffer];
-        if (atoms > kMostAtoms) break;
+        if (atoms > most_atoms_) break;
       }
-    if (!regions_.complete || atoms > kMostAtoms) {
-      found("size", 0, "has too many distinct views or buffer instances to check for races");
+    if (!regions_.complete || atoms > most_atoms_) {
+      findings_.add_unchecked(fmt::format(
+          "program {} has too many distinct views or buffer instances to check for races", as_name(p_.name)));
       return false;
     }
     atoms_.resize(atoms);
@@ -229,6 +229,7 @@ class RaceChecker {
   const Program& p_;
   std::size_t index_;
   const Walk& walk_;
+  std::uint64_t most_atoms_;
   Findings& findings_;
   Regions regions_;
   std::vector<std::uint32_t> first_atom_;
@@ -243,8 +244,8 @@ class RaceChecker {
 }  // namespace
 
 void check_races(const Schedule& schedule, std::size_t program, std::int64_t rank, const Walk& walk,
-                 Findings& findings) {
-  RaceChecker(schedule, program, rank, walk, findings).run();
+                 std::uint64_t most_atoms, Findings& findings) {
+  RaceChecker(schedule, program, rank, walk, most_atoms, findings).run();
 }
 
 }  // namespace orrery::schedule

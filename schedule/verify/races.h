@@ -9,8 +9,9 @@
 
 namespace orrery::schedule {
 
-// `rank`: one rank of that program; shards are those that it sees.
+// `rank`: one rank of that program; shards are those that it sees. A program of more than `most_atoms` parts
+// of instances is not checked, and the finding says so.
 void check_races(const Schedule& schedule, std::size_t program, std::int64_t rank, const Walk& walk,
-                 Findings& findings);
+                 std::uint64_t most_atoms, Findings& findings);
 
 }  // namespace orrery::schedule

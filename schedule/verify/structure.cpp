@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "schedule/verify/op_rules.h"
 #include "schedule/text/op.h"
+#include "schedule/verify/op_rules.h"
 
 namespace orrery::schedule {
 namespace {

@@ -1,4 +1,4 @@
-// Unrolls programs with their loops cut (see verify_walk.h). An event is the last one recorded on the same
+// Unrolls programs with their loops cut (see verify/walk.h). An event is the last one recorded on the same
 // buffer instance before the wait in host issue order, as cudaStreamWaitEvent captures it; one that was never
 // recorded in this step does not hold anything up. Cost: linear in the walked ops.
 #include "schedule/verify/walk.h"
