@@ -11,6 +11,7 @@
 // Everything is flat vectors of trivially copyable structs. Cost: a 126-layer model on 16 stages is about 3 MB.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -241,6 +242,22 @@ struct Schedule {
   }
   bool operator==(const Schedule&) const = default;
 };
+
+// What a group is for, in the order in which times and shares of transfers are reported.
+enum class GroupKind : std::uint8_t { tensor, data, pipe, other };
+inline constexpr std::size_t kGroupKinds = 4;
+
+// A text may have a group of its own at the place of the second pipe group: it counts as one if it joins the same ranks.
+inline GroupKind kind_of_group(const Schedule& schedule, std::uint8_t group) {
+  const auto ranks = [&](std::uint8_t index) {
+    const Group& g = schedule.groups[index];
+    return std::array{g.stride, g.size, g.period, g.step};
+  };
+  if (group == kTensor) return GroupKind::tensor;
+  if (group == kData) return GroupKind::data;
+  const bool pipe = group == kPipe || (group == kPipeBackward && ranks(group) == ranks(kPipe));
+  return pipe ? GroupKind::pipe : GroupKind::other;
+}
 
 // Calls `visit(call, microbatch, iteration)` for every call in host issue order, repeats unrolled to at most
 // `repeat_limit` iterations each.

@@ -14,15 +14,11 @@ namespace {
 using schedule::Op;
 using schedule::Program;
 
-std::uint8_t group_share(std::uint8_t group) {
-  if (group == schedule::kTensor) return 0;
-  if (group == schedule::kData) return 1;
-  return group == schedule::kPipe ? 2 : 3;
-}
-
 class CastMaker {
  public:
-  explicit CastMaker(const CastInput& in) : in_(in) {}
+  explicit CastMaker(const CastInput& in) : in_(in), speeds_(in.cluster.slow_gpus) {
+    std::sort(speeds_.begin(), speeds_.end());
+  }
 
   Cast cast() {
     for (std::size_t c = 0; c < in_.classes.representative.size(); ++c) {
@@ -41,9 +37,8 @@ class CastMaker {
 
  private:
   double speed_of(std::int64_t rank) const {
-    double speed = 1.0;
-    for (const auto& [slow, of_slow] : in_.cluster.slow_gpus)
-      if (slow == rank) speed = of_slow;
+    const auto at = std::lower_bound(speeds_.begin(), speeds_.end(), std::pair(rank, 0.0));
+    const double speed = at != speeds_.end() && at->first == rank ? at->second : 1.0;
     CHECK(speed > 0.0, rank, speed);
     return speed;
   }
@@ -100,10 +95,11 @@ class CastMaker {
     const Relation& relation = in_.messages.relations[in_.messages.relation_of(message)];
     const TransferPlan& plan = in_.plans.plan(in_.messages, message, place.instance);
     members_of(in_.schedule, relation, place.instance, members_);
-    TransferKind kind{.time = plan.time.ps(),
-                      .sms = in_.share ? plan.sms : 0,
-                      .group = group_share(relation.group),
-                      .first_load = static_cast<std::uint32_t>(cast_.loads.size())};
+    TransferKind kind{
+        .time = plan.time.ps(),
+        .sms = in_.share ? plan.sms : 0,
+        .group = static_cast<std::uint8_t>(schedule::kind_of_group(in_.schedule, relation.group)),
+        .first_load = static_cast<std::uint32_t>(cast_.loads.size())};
     const auto program = [&](std::int64_t rank) { return in_.schedule.program_group.index(rank); };
     for (const std::int64_t m : members_) kind.across |= program(m) != program(members_.front());
     if (in_.share && kind.time > 0) add_loads(relation, message, plan, meeting);
@@ -162,6 +158,7 @@ class CastMaker {
   }
 
   const CastInput& in_;
+  std::vector<std::pair<std::int64_t, double>> speeds_;  // of slow GPUs, by rank
   Cast cast_;
   std::map<std::pair<std::uint32_t, double>, std::size_t> profiles_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::size_t> places_;

@@ -49,6 +49,7 @@ class Flattener {
       : program_(program), messages_(messages), index_(index), issued_(std::move(issued)) {}
 
   FlatProgram flat() {
+    CHECK(issued_.size() <= std::numeric_limits<std::int32_t>::max(), program_.name, issued_.size());
     for (const IssuedOp& op : issued_) ++flat_.length[stream_of(op)];
     for (std::size_t s = 1; s < kStreams; ++s) flat_.first[s] = flat_.first[s - 1] + flat_.length[s - 1];
     flat_.ops.resize(issued_.size());
@@ -152,7 +153,10 @@ class Flattener {
     std::map<std::pair<std::uint32_t, std::size_t>, std::uint32_t> last;  // (repeat, stream) -> run
     for (const IssuedOp& issued : issued_)
       if (issued.loop > 0) last[{issued.loop, stream_of(issued)}] = head_[at(issued)];
-    for (const auto& [key, run] : last) flat_.ops[run].loop_end = static_cast<std::uint8_t>(key.first);
+    for (const auto& [key, run] : last) {
+      CHECK(key.first <= std::numeric_limits<std::uint8_t>::max(), program_.name, key.first);
+      flat_.ops[run].loop_end = static_cast<std::uint8_t>(key.first);
+    }
   }
 
   const Program& program_;

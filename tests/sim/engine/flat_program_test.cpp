@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/check.h"
 #include "sim/engine/meeting_slots.h"
 #include "tests/sim/engine/small_schedule.h"
 
@@ -122,6 +123,24 @@ TEST(FlatProgram, ACutIsTheScheduleOfFewerMicrobatches) {
       }
     }
   }
+}
+
+// The number of a cut repeat is kept in a byte.
+TEST(FlatProgram, MoreCutLoopsThanCanBeMarkedAreNotForgotten) {
+  const auto with_loops = [](std::uint32_t loops) {
+    schedule::Schedule s = empty_schedule({});
+    ProgramBuilder b(s);
+    b.block("iteration");
+    b.kernel(1);
+    for (std::uint32_t i = 0; i < loops; ++i) {
+      b.repeat(i, 1, 6);
+      b.call(0, 6 * i, 1);
+    }
+    return s;
+  };
+  EXPECT_NO_THROW(flatten_first(with_loops(255), 1));
+  EXPECT_THROW(flatten_first(with_loops(256), 1), InternalError);
+  EXPECT_NO_THROW(flatten_first(with_loops(256), 0));
 }
 
 }  // namespace

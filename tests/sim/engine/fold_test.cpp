@@ -109,6 +109,21 @@ TEST(Fold, SlowGpuUnfolds) {
             4U);  // 5, its peer 4, both stages
 }
 
+// Slow GPUs are found in whatever order they are listed.
+TEST(Fold, SlowGpusInAnyOrder) {
+  schedule::Schedule s = empty_schedule({.dp = 4});
+  ProgramBuilder b(s);
+  b.block("step");
+  b.kernel(1000);
+  b.call(0);
+  hardware::Cluster cluster = small_cluster();
+  cluster.slow_gpus = {{3, 0.25}, {0, 0.5}, {2, 0.125}};
+  const SimulationResult r = simulate(s, cluster, ShapeCost(), SmallNetwork({.world = 4}), {.fold = false});
+  ASSERT_EQ(r.classes.size(), 4U);
+  const std::int64_t expected[] = {2000, 1000, 8000, 4000};
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(r.classes[i].compute_alone.ps(), expected[i]) << i;
+}
+
 // A NIC of two ranks whose transfers belong to two groups is shared by them; of one group it is not.
 TEST(Fold, NicSharedByRanksOfOneClassCountsTwice) {
   for (const bool one_group : {false, true}) {
