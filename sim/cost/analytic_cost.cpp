@@ -17,25 +17,6 @@ using hardware::Precision;
 using schedule::KernelShape;
 using schedule::OpKind;
 
-FlopRate usable_peak(const hardware::Gpu& gpu, Precision precision) {
-  const auto or_else = [&](Precision p, Precision next) {
-    return gpu.peak(p).value() > 0.0 ? gpu.peak(p) : usable_peak(gpu, next);
-  };
-  switch (precision) {
-    case Precision::fp8: return or_else(Precision::fp8, Precision::bf16);
-    case Precision::bf16: return or_else(Precision::bf16, Precision::fp16);
-    case Precision::fp16: return or_else(Precision::fp16, Precision::fp32);
-    case Precision::tf32: return or_else(Precision::tf32, Precision::fp32);
-    case Precision::fp32: break;
-  }
-  return gpu.peak(Precision::fp32);
-}
-
-// Attention kernels stay in 16 bit where the linear layers run in fp8.
-Precision attention_precision(Precision precision) {
-  return precision == Precision::fp8 ? Precision::bf16 : precision;
-}
-
 // The products of separate attention: one of [m x k] x [k x n] per head and sequence.
 GemmCall attention_product(OpKind kind, const KernelShape& shape) {
   const double s = shape.sequence, d = shape.head_dim;
@@ -75,17 +56,45 @@ bool reduces(OpKind kind) {
     case OpKind::cross_entropy_loss:
     case OpKind::cross_entropy_backward:
       return true;
-    case OpKind::fill: case OpKind::cast: case OpKind::add: case OpKind::input: case OpKind::gemm:
-    case OpKind::embedding_forward: case OpKind::position_forward: case OpKind::rotary_forward:
-    case OpKind::rotary_backward: case OpKind::attention_forward: case OpKind::attention_backward:
-    case OpKind::attention_scores: case OpKind::attention_context: case OpKind::attention_dprobabilities:
-    case OpKind::attention_dvalue: case OpKind::attention_dquery: case OpKind::attention_dkey:
-    case OpKind::activation_forward: case OpKind::activation_backward: case OpKind::dropout_forward:
-    case OpKind::dropout_backward: case OpKind::bias_dropout_add_forward: case OpKind::bias_dropout_add_backward:
-    case OpKind::gradient_norm: case OpKind::adam: case OpKind::sgd: case OpKind::cpu_adam:
-    case OpKind::top_k_select: case OpKind::top_k_apply: case OpKind::all_reduce: case OpKind::reduce_scatter:
-    case OpKind::all_gather: case OpKind::all_to_all: case OpKind::broadcast: case OpKind::send: case OpKind::recv:
-    case OpKind::copy_to_host: case OpKind::copy_to_device: case OpKind::host_wait:
+    case OpKind::fill:
+    case OpKind::cast:
+    case OpKind::add:
+    case OpKind::input:
+    case OpKind::gemm:
+    case OpKind::embedding_forward:
+    case OpKind::position_forward:
+    case OpKind::rotary_forward:
+    case OpKind::rotary_backward:
+    case OpKind::attention_forward:
+    case OpKind::attention_backward:
+    case OpKind::attention_scores:
+    case OpKind::attention_context:
+    case OpKind::attention_dprobabilities:
+    case OpKind::attention_dvalue:
+    case OpKind::attention_dquery:
+    case OpKind::attention_dkey:
+    case OpKind::activation_forward:
+    case OpKind::activation_backward:
+    case OpKind::dropout_forward:
+    case OpKind::dropout_backward:
+    case OpKind::bias_dropout_add_forward:
+    case OpKind::bias_dropout_add_backward:
+    case OpKind::gradient_norm:
+    case OpKind::adam:
+    case OpKind::sgd:
+    case OpKind::cpu_adam:
+    case OpKind::top_k_select:
+    case OpKind::top_k_apply:
+    case OpKind::all_reduce:
+    case OpKind::reduce_scatter:
+    case OpKind::all_gather:
+    case OpKind::all_to_all:
+    case OpKind::broadcast:
+    case OpKind::send:
+    case OpKind::recv:
+    case OpKind::copy_to_host:
+    case OpKind::copy_to_device:
+    case OpKind::host_wait:
       break;
   }
   return false;
@@ -95,15 +104,15 @@ class AnalyticCost final : public KernelCost {
  public:
   AnalyticCost(const hardware::Cluster& cluster, Precision precision, bool pinned)
       : fits_(cluster.gpu.fits),
-        linear_(kernel_device(cluster.gpu, usable_peak(cluster.gpu, precision))),
-        attention_(kernel_device(cluster.gpu, usable_peak(cluster.gpu, attention_precision(precision)))),
+        device_(kernel_device(cluster.gpu, cluster.gpu.peak(precision))),
         host_(host_device(cluster)),
         pinned_(pinned) {
-    CHECK(linear_.peak > 0.0 && linear_.hbm > 0.0 && linear_.sms > 0.0, cluster.gpu.name);
+    CHECK(device_.peak > 0.0 && device_.hbm > 0.0 && device_.sms > 0.0, cluster.gpu.name);
     for (const hardware::KernelFit& fit : fits_) CHECK(fit.peak_fraction > 0.0, cluster.gpu.name, fit.source);
   }
 
-  KernelTime time(const schedule::Program& program, const schedule::Op& op, const KernelShape& shape) const override {
+  KernelTime time(const schedule::Program& program, const schedule::Op& op,
+                  const KernelShape& shape) const override {
     if (const std::optional<KernelClass> of = kernel_class(op.kind)) {
       const schedule::KernelWork work = schedule::work_of(program, op, shape);
       const double bytes = static_cast<double>((work.read + work.written).count());
@@ -119,10 +128,9 @@ class AnalyticCost final : public KernelCost {
                         const hardware::KernelFit& fit) const {
     switch (of) {
       case KernelClass::gemm: {
-        const bool is_linear = kind == OpKind::gemm;
-        GemmCall call = is_linear ? linear_product(shape) : attention_product(kind, shape);
+        GemmCall call = kind == OpKind::gemm ? linear_product(shape) : attention_product(kind, shape);
         call.bytes = bytes;
-        return gemm_seconds(call, is_linear ? linear_ : attention_, fit, Clock::sustained);
+        return gemm_seconds(call, device_, fit, Clock::sustained);
       }
       case KernelClass::attention_forward:
       case KernelClass::attention_backward: {
@@ -134,20 +142,24 @@ class AnalyticCost final : public KernelCost {
         call.causal = shape.causal;
         call.backward = of == KernelClass::attention_backward;
         call.bytes = bytes;
-        return attention_seconds(call, attention_, fit);
+        return attention_seconds(call, device_, fit);
       }
-      case KernelClass::memory_bound: break;
+      case KernelClass::memory_bound:
+        break;
     }
-    return memory_seconds({bytes, reduces(kind), kind == OpKind::top_k_select ? kTopKPasses : 1.0}, linear_, fit);
+    return memory_seconds({bytes, reduces(kind), kind == OpKind::top_k_select ? kTopKPasses : 1.0}, device_,
+                          fit);
   }
 
-  KernelTime host_time(const schedule::Program& program, const schedule::Op& op, const KernelShape& shape) const {
+  KernelTime host_time(const schedule::Program& program, const schedule::Op& op,
+                       const KernelShape& shape) const {
     double seconds = 0.0;
     if (op.kind == OpKind::cpu_adam) {
       const schedule::KernelWork work = schedule::work_of(program, op, shape);
       seconds = cpu_adam_seconds(static_cast<double>((work.read + work.written).count()), host_);
     } else if (schedule::is_copy(op.kind)) {
-      seconds = copy_seconds(static_cast<double>(schedule::message_bytes(program, op).count()), host_, pinned_);
+      seconds =
+          copy_seconds(static_cast<double>(schedule::message_bytes(program, op).count()), host_, pinned_);
     } else {
       CHECK(op.kind == OpKind::host_wait, name(op.kind));  // communication is the network's
       return {Duration(), Origin::exact, 0.0, 0.0};
@@ -156,7 +168,7 @@ class AnalyticCost final : public KernelCost {
   }
 
   std::array<hardware::KernelFit, hardware::kKernelClasses> fits_;
-  KernelDevice linear_, attention_;  // the same GPU, at the peak of each one's precision
+  KernelDevice device_;
   HostDevice host_;
   bool pinned_;
 };
@@ -165,32 +177,69 @@ class AnalyticCost final : public KernelCost {
 
 std::optional<KernelClass> kernel_class(OpKind kind) {
   switch (kind) {
-    case OpKind::gemm: case OpKind::attention_scores: case OpKind::attention_context:
-    case OpKind::attention_dprobabilities: case OpKind::attention_dvalue: case OpKind::attention_dquery:
+    case OpKind::gemm:
+    case OpKind::attention_scores:
+    case OpKind::attention_context:
+    case OpKind::attention_dprobabilities:
+    case OpKind::attention_dvalue:
+    case OpKind::attention_dquery:
     case OpKind::attention_dkey:
       return KernelClass::gemm;
-    case OpKind::attention_forward: return KernelClass::attention_forward;
-    case OpKind::attention_backward: return KernelClass::attention_backward;
-    case OpKind::fill: case OpKind::cast: case OpKind::add: case OpKind::bias_backward:
-    case OpKind::embedding_forward: case OpKind::embedding_backward: case OpKind::position_forward:
-    case OpKind::position_backward: case OpKind::norm_forward: case OpKind::norm_backward:
-    case OpKind::rotary_forward: case OpKind::rotary_backward: case OpKind::head_norm_forward:
-    case OpKind::head_norm_backward: case OpKind::softmax_forward: case OpKind::softmax_backward:
-    case OpKind::activation_forward: case OpKind::activation_backward: case OpKind::dropout_forward:
-    case OpKind::dropout_backward: case OpKind::bias_dropout_add_forward: case OpKind::bias_dropout_add_backward:
-    case OpKind::cross_entropy_max: case OpKind::cross_entropy_sum: case OpKind::cross_entropy_loss:
-    case OpKind::cross_entropy_backward: case OpKind::gradient_norm: case OpKind::adam: case OpKind::sgd:
-    case OpKind::top_k_select: case OpKind::top_k_apply:
+    case OpKind::attention_forward:
+      return KernelClass::attention_forward;
+    case OpKind::attention_backward:
+      return KernelClass::attention_backward;
+    case OpKind::fill:
+    case OpKind::cast:
+    case OpKind::add:
+    case OpKind::bias_backward:
+    case OpKind::embedding_forward:
+    case OpKind::embedding_backward:
+    case OpKind::position_forward:
+    case OpKind::position_backward:
+    case OpKind::norm_forward:
+    case OpKind::norm_backward:
+    case OpKind::rotary_forward:
+    case OpKind::rotary_backward:
+    case OpKind::head_norm_forward:
+    case OpKind::head_norm_backward:
+    case OpKind::softmax_forward:
+    case OpKind::softmax_backward:
+    case OpKind::activation_forward:
+    case OpKind::activation_backward:
+    case OpKind::dropout_forward:
+    case OpKind::dropout_backward:
+    case OpKind::bias_dropout_add_forward:
+    case OpKind::bias_dropout_add_backward:
+    case OpKind::cross_entropy_max:
+    case OpKind::cross_entropy_sum:
+    case OpKind::cross_entropy_loss:
+    case OpKind::cross_entropy_backward:
+    case OpKind::gradient_norm:
+    case OpKind::adam:
+    case OpKind::sgd:
+    case OpKind::top_k_select:
+    case OpKind::top_k_apply:
       return KernelClass::memory_bound;
-    case OpKind::input: case OpKind::cpu_adam: case OpKind::all_reduce: case OpKind::reduce_scatter:
-    case OpKind::all_gather: case OpKind::all_to_all: case OpKind::broadcast: case OpKind::send: case OpKind::recv:
-    case OpKind::copy_to_host: case OpKind::copy_to_device: case OpKind::host_wait:
+    case OpKind::input:
+    case OpKind::cpu_adam:
+    case OpKind::all_reduce:
+    case OpKind::reduce_scatter:
+    case OpKind::all_gather:
+    case OpKind::all_to_all:
+    case OpKind::broadcast:
+    case OpKind::send:
+    case OpKind::recv:
+    case OpKind::copy_to_host:
+    case OpKind::copy_to_device:
+    case OpKind::host_wait:
       break;
   }
   return std::nullopt;
 }
 
-std::unique_ptr<KernelCost> make_analytic_cost(const hardware::Cluster& cluster, Precision precision, bool pinned) {
+std::unique_ptr<KernelCost> make_analytic_cost(const hardware::Cluster& cluster, Precision precision,
+                                               bool pinned) {
   return std::make_unique<AnalyticCost>(cluster, precision, pinned);
 }
 
