@@ -35,13 +35,17 @@ Choice choose(CollectiveCall call, const scenarios::Network& wanted) {
   const auto best = [&](bool keep_algorithm, bool keep_protocol) {
     const Estimate* least = nullptr;
     for (const Estimate& estimate : found) {
-      if (keep_algorithm && wanted.algorithm != Algorithm::automatic && estimate.algorithm != wanted.algorithm) continue;
-      if (keep_protocol && wanted.protocol != Protocol::automatic && estimate.protocol != wanted.protocol) continue;
+      if (keep_algorithm && wanted.algorithm != Algorithm::automatic &&
+          estimate.algorithm != wanted.algorithm)
+        continue;
+      if (keep_protocol && wanted.protocol != Protocol::automatic && estimate.protocol != wanted.protocol)
+        continue;
       if (least == nullptr || estimate.choice_us < least->choice_us) least = &estimate;
     }
     return least;
   };
   if (const Estimate* estimate = best(true, true)) return {*estimate, false};
+  if (const Estimate* estimate = best(true, false)) return {*estimate, true};
   if (const Estimate* estimate = best(false, true)) return {*estimate, true};
   const Estimate* estimate = best(false, false);
   CHECK(estimate != nullptr, schedule::name(call.kind));
@@ -50,21 +54,30 @@ Choice choose(CollectiveCall call, const scenarios::Network& wanted) {
 
 const char* name(Algorithm algorithm) {
   switch (algorithm) {
-    case Algorithm::automatic: return "automatic";
-    case Algorithm::ring: return "ring";
-    case Algorithm::tree: return "tree";
-    case Algorithm::nvls: return "NVLS";
-    case Algorithm::nvls_tree: return "NVLS-tree";
+    case Algorithm::automatic:
+      return "automatic";
+    case Algorithm::ring:
+      return "ring";
+    case Algorithm::tree:
+      return "tree";
+    case Algorithm::nvls:
+      return "NVLS";
+    case Algorithm::nvls_tree:
+      return "NVLS-tree";
   }
   return "?";
 }
 
 const char* name(Protocol protocol) {
   switch (protocol) {
-    case Protocol::automatic: return "automatic";
-    case Protocol::ll: return "LL";
-    case Protocol::ll128: return "LL128";
-    case Protocol::simple: return "Simple";
+    case Protocol::automatic:
+      return "automatic";
+    case Protocol::ll:
+      return "LL";
+    case Protocol::ll128:
+      return "LL128";
+    case Protocol::simple:
+      return "Simple";
   }
   return "?";
 }

@@ -1,6 +1,6 @@
-// Chooses algorithm and protocol as NCCL does: of all combinations that exist and are allowed, the one that NCCL's own
-// model predicts to be fastest. A user can force either; a forced algorithm that a collective does not have leaves that
-// collective to the others, as NCCL_ALGO does, and `forced_in_vain` says so.
+// Chooses algorithm and protocol as NCCL does: of all combinations that exist and are allowed, the one that
+// NCCL's own model predicts to be fastest. A user can force either. A collective that has not both keeps the
+// algorithm, else the protocol, else neither; `forced_in_vain` says so.
 #pragma once
 
 #include "sim/network/estimate.h"

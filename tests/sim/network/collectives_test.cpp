@@ -212,5 +212,15 @@ TEST(Edges, NoBytesTakeTheLatency) {
   EXPECT_GT(plan.time, Duration());
 }
 
+// NVLS runs with Simple only: who forces both NVLS and LL keeps the algorithm, and gives up the protocol.
+TEST(Forced, TheAlgorithmIsKeptBeforeTheProtocol) {
+  const hardware::Cluster cluster = shipped_cluster("dgx-h100");
+  const TransferPlan plan = all_reduce(cluster, 8, Bytes::from_mib(64), forced(Algorithm::nvls, Protocol::ll));
+  EXPECT_EQ(plan.algorithm, Algorithm::nvls);
+  EXPECT_EQ(plan.protocol, Protocol::simple);
+  const AlphaBeta model(cluster, forced(Algorithm::tree, Protocol::ll));  // gathers have rings only
+  EXPECT_EQ(model.collective(OpKind::all_gather, Bytes::from_mib(64), ranks(8)).protocol, Protocol::ll);
+}
+
 }  // namespace
 }  // namespace orrery::sim
