@@ -32,7 +32,9 @@ struct Checked {
   std::string shape;                    // "4 programs, 128 ranks"
   std::string verdict, memory, advice;  // of a scenario whose schedule is sound
   bool fits = true, has_fit = false;
-  int exit() const { return !errors.empty() ? kWrongInput : findings.empty() && fits ? kFine : kNo; }
+  int exit() const {
+    return !errors.empty() ? kWrongInput : schedule::is_sound(findings) && fits ? kFine : kNo;
+  }
 };
 
 void check_fit(const scenarios::Scenario& scenario, Checked& checked) {
@@ -62,7 +64,7 @@ Checked check_file(const std::string& file, const std::vector<Assignment>& assig
     }
     const scenarios::Scenario scenario = resolve_with(read_shipped_json(file), assignments);
     check_schedule(schedule::compile(scenario), checked);
-    if (checked.findings.empty()) check_fit(scenario, checked);
+    if (schedule::is_sound(checked.findings)) check_fit(scenario, checked);
   } catch (const InputError& error) {
     checked.errors = error.what();
   }
@@ -73,7 +75,7 @@ std::string text_of(const Checked& c) {
   std::string text = c.file + "\n";
   if (!c.errors.empty()) return text + "  legal     no\n";
   text += "  legal     yes\n";
-  text += fmt::format("  schedule  {}: {}\n", c.findings.empty() ? "sound" : "not sound", c.shape);
+  text += fmt::format("  schedule  {}: {}\n", findings_word(c.findings), c.shape);
   text += findings_text(c.findings);
   if (c.has_fit) text += fmt::format("  fit       {}: {}\n", c.verdict, c.memory);
   return text;
@@ -85,7 +87,8 @@ Out json_of(const Checked& c) {
     out["errors"] = c.errors;
     return out;
   }
-  out["sound"] = c.findings.empty();
+  const bool unknown = schedule::is_sound(c.findings) && !c.findings.empty();
+  out["sound"] = unknown ? Out() : Out(c.findings.empty());
   out["findings"] = Out::array();
   for (const schedule::Finding& f : c.findings)
     out["findings"].push_back({{"message", f.message}, {"lines", f.lines}});

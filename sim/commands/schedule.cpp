@@ -35,10 +35,11 @@ int print_rank(const schedule::Schedule& schedule, std::int64_t rank, Output& ou
 int verify_text(const ScheduleOptions& o, Output& out) {
   const schedule::Schedule schedule = read_schedule(o.read);
   const std::vector<schedule::Finding> findings = schedule::verify(schedule);
-  if (o.has_rank && findings.empty()) return print_rank(schedule, o.rank, out);
-  out.line(fmt::format("{}: {}: {}", o.read, findings.empty() ? "sound" : "not sound", shape_of(schedule)));
+  const bool sound = schedule::is_sound(findings);
+  if (o.has_rank && sound) return print_rank(schedule, o.rank, out);
+  out.line(fmt::format("{}: {}: {}", o.read, findings_word(findings), shape_of(schedule)));
   out.write(findings_text(findings));
-  return findings.empty() ? kFine : kNo;
+  return sound ? kFine : kNo;
 }
 
 int run(const ScheduleOptions& o, Output& out) {

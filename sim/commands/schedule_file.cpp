@@ -23,6 +23,11 @@ std::string shape_of(const schedule::Schedule& schedule) {
                      counted(schedule.world, "rank"), counted(ops, "distinct op"));
 }
 
+std::string_view findings_word(const std::vector<schedule::Finding>& findings) {
+  if (findings.empty()) return "sound";
+  return schedule::is_sound(findings) ? "not checked in full" : "not sound";
+}
+
 std::string findings_text(const std::vector<schedule::Finding>& findings) {
   std::string text;
   for (const schedule::Finding& finding : findings) {

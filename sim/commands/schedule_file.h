@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "schedule/ir.h"
@@ -13,6 +14,9 @@ namespace orrery::sim {
 schedule::Schedule read_schedule(const std::string& path);
 
 std::string shape_of(const schedule::Schedule& schedule);  // "4 programs for 128 ranks, 1,204 ops"
+
+// "sound", "not sound", or "not checked in full" where it is too large.
+std::string_view findings_word(const std::vector<schedule::Finding>& findings);
 
 // Each finding indented, with its lines (a wait cycle, one op a line) below it.
 std::string findings_text(const std::vector<schedule::Finding>& findings);

@@ -580,5 +580,19 @@ TEST(Structure, MutatedSchedulesAreJudgedWithoutCrash) {
   EXPECT_GT(unsound, 200);
 }
 
+// A schedule that is too large for a check is not called wrong; the other checks are made.
+TEST(Unchecked, IsNoMistake) {
+  const Schedule good = parsed(both_send_first("grouped"));
+  for (const VerifyOptions& small : {VerifyOptions{.most_ops = 1}, VerifyOptions{.most_atoms = 0}}) {
+    const std::vector<Finding> findings = verify(good, small);
+    ASSERT_FALSE(findings.empty());
+    for (const Finding& f : findings) EXPECT_TRUE(f.unchecked) << f.message;
+    EXPECT_TRUE(is_sound(findings));
+  }
+  const std::vector<Finding> bad = verify(parsed(both_send_first("")), {.most_atoms = 0});
+  EXPECT_FALSE(is_sound(bad));
+  EXPECT_TRUE(is_sound(verify(good)));
+}
+
 }  // namespace
 }  // namespace orrery::schedule
