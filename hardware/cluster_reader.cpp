@@ -1,5 +1,5 @@
-// Reads a cluster: its GPU type, then the node, the fabric or an explicit graph, then what concerns them together.
-// docs/reference/cluster.md lists the fields.
+// Reads a cluster: its GPU type, then the node, the fabric or an explicit graph, then what concerns them
+// together. docs/reference/cluster.md lists the fields.
 #include "hardware/cluster_reader.h"
 
 #include <fmt/format.h>
@@ -17,25 +17,37 @@ namespace {
 
 constexpr std::int64_t kMaxNodes = 1'000'000;
 
+struct SlowGpu {
+  std::int64_t rank = 0;
+  double speed = 1.0;
+  const Json* item = nullptr;
+};
+
+// Sorted by rank, so that a list of a million is checked for repetition in one pass.
 void read_slow_gpus(const Json& json, Diagnostics& diagnostics, Cluster& cluster) {
   if (!json.is_array()) {
     diagnostics.error(json.place, fmt::format("slow_gpus is {}", kind_name(json.kind)),
                       R"(a list such as [{"rank": 3, "speed": 0.8}])");
     return;
   }
+  std::vector<SlowGpu> slow;
+  const std::int64_t last = std::max<std::int64_t>(cluster.gpus() - 1, 0);
   for (const Json& item : json.items) {
     ObjectReader reader(item, diagnostics, "slow_gpus");
-    const std::int64_t last = std::max<std::int64_t>(cluster.gpus() - 1, 0);
     const std::int64_t rank = reader.integer("rank", {.fallback = std::nullopt, .min = 0, .max = last});
     const double speed = reader.number("speed", {.fallback = std::nullopt, .min = 0.001, .max = 1.0});
     reader.finish();
-    const auto same = [&](const auto& pair) { return pair.first == rank; };
-    if (std::any_of(cluster.slow_gpus.begin(), cluster.slow_gpus.end(), same))
-      diagnostics.error(item.place, fmt::format("rank {} is named twice", rank), "one speed a rank");
-    else
-      cluster.slow_gpus.emplace_back(rank, speed);
+    slow.push_back({rank, speed, &item});
   }
-  std::sort(cluster.slow_gpus.begin(), cluster.slow_gpus.end());
+  std::stable_sort(slow.begin(), slow.end(),
+                   [](const SlowGpu& a, const SlowGpu& b) { return a.rank < b.rank; });
+  for (std::size_t i = 0; i < slow.size(); ++i) {
+    if (i > 0 && slow[i].rank == slow[i - 1].rank)
+      diagnostics.error(slow[i].item->place, fmt::format("rank {} is named twice", slow[i].rank),
+                        "one speed a rank");
+    else
+      cluster.slow_gpus.emplace_back(slow[i].rank, slow[i].speed);
+  }
 }
 
 void read_structure(ObjectReader& reader, Cluster& cluster) {
@@ -47,17 +59,21 @@ void read_structure(ObjectReader& reader, Cluster& cluster) {
   if (graph != nullptr) {
     for (const std::string_view key : {"nodes", "fabric"})
       if (reader.has(key))
-        diagnostics.error(reader.place(key), fmt::format("{} beside a graph", key), "the graph says it: leave it out");
+        diagnostics.error(reader.place(key), fmt::format("{} beside a graph", key),
+                          "the graph says it: leave it out");
     return;
   }
-  cluster.nodes = static_cast<int>(reader.integer("nodes", {.fallback = std::nullopt, .min = 1, .max = kMaxNodes}));
+  cluster.nodes =
+      static_cast<int>(reader.integer("nodes", {.fallback = std::nullopt, .min = 1, .max = kMaxNodes}));
   if (const Json& fabric = reader.required("fabric"); !fabric.is_null())
     read_fabric(fabric, diagnostics, cluster.fabric);
   if (cluster.nodes > 1 && cluster.fabric.kind == FabricKind::none)
-    diagnostics.error(reader.place("fabric"), fmt::format("{} nodes and no fabric between them", cluster.nodes),
+    diagnostics.error(reader.place("fabric"),
+                      fmt::format("{} nodes and no fabric between them", cluster.nodes),
                       "one_switch, fat_tree_2, fat_tree_3 or rail_optimised");
   if (cluster.nodes > 1 && cluster.node.nics.empty())
-    diagnostics.error(reader.place("node"), fmt::format("{} nodes without NICs", cluster.nodes), "give node.nics");
+    diagnostics.error(reader.place("node"), fmt::format("{} nodes without NICs", cluster.nodes),
+                      "give node.nics");
 }
 
 }  // namespace
@@ -71,9 +87,11 @@ Cluster read_cluster(const Json& json, Diagnostics& diagnostics) {
   cluster.source = reader.text("source", std::nullopt);
   if (const Json& gpu = reader.required("gpu"); !gpu.is_null()) cluster.gpu = read_gpu(gpu, diagnostics);
   read_structure(reader, cluster);
-  cluster.placement = reader.choice<Placement>(
-      "placement", Placement::packed, {{"packed", Placement::packed}, {"round_robin", Placement::round_robin}});
-  if (const Json* slow = reader.child("slow_gpus"); slow != nullptr) read_slow_gpus(*slow, diagnostics, cluster);
+  cluster.placement =
+      reader.choice<Placement>("placement", Placement::packed,
+                               {{"packed", Placement::packed}, {"round_robin", Placement::round_robin}});
+  if (const Json* slow = reader.child("slow_gpus"); slow != nullptr)
+    read_slow_gpus(*slow, diagnostics, cluster);
   cluster.host_issue_cost = read_delay(reader, "host_issue_cost");
   cluster.context_bytes = read_size(reader, "context_bytes");
   cluster.communicator_bytes = read_size(reader, "communicator_bytes");

@@ -3,12 +3,12 @@
 namespace orrery::hardware {
 
 Bandwidth read_speed(ObjectReader& reader, std::string_view key) {
-  constexpr Bandwidth least{1e3}, most{1e15};
+  constexpr Bandwidth least{1e6}, most{1e15};
   const std::size_t before = reader.diagnostics().all().size();
   const Bandwidth value = reader.bandwidth(key, std::nullopt);
   if (value >= least && value <= most) return value;
   if (reader.diagnostics().all().size() == before)  // present and readable
-    reader.diagnostics().error(reader.place(key), fmt::format("{} is out of range", key), "1 kB/s to 1 PB/s");
+    reader.diagnostics().error(reader.place(key), fmt::format("{} is out of range", key), "1 MB/s to 1 PB/s");
   return least;
 }
 
@@ -23,10 +23,10 @@ Bytes read_size(ObjectReader& reader, std::string_view key) {
 }
 
 Duration read_delay(ObjectReader& reader, std::string_view key) {
-  constexpr Duration most = Duration::from_us(1'000'000);
+  constexpr Duration most = Duration::from_us(10'000);
   const Duration value = reader.duration(key, std::nullopt);
   if (value <= most) return value;
-  reader.diagnostics().error(reader.place(key), fmt::format("{} is out of range", key), "0 to 1 s");
+  reader.diagnostics().error(reader.place(key), fmt::format("{} is out of range", key), "0 to 10 ms");
   return most;
 }
 

@@ -1,5 +1,5 @@
-// Reads a GPU type; docs/reference/gpu.md lists the fields. Kernel fits are kept apart (hardware/profiles/): data-sheet
-// numbers change never, fits with every measurement.
+// Reads a GPU type; docs/reference/gpu.md lists the fields. Kernel fits are kept apart (hardware/profiles/):
+// data-sheet numbers change never, fits with every measurement.
 #include <fmt/format.h>
 
 #include "base/object_reader.h"
@@ -14,10 +14,13 @@ namespace {
 void read_peaks(const Json& json, Diagnostics& diagnostics, Gpu& gpu) {
   static constexpr std::array<std::string_view, kPrecisions> kNames = {"fp32", "tf32", "fp16", "bf16", "fp8"};
   ObjectReader reader(json, diagnostics, "dense_peak");
-  for (std::size_t p = 0; p < kPrecisions; ++p) gpu.dense_peak[p] = reader.flop_rate(kNames[p], FlopRate(0.0));
   for (std::size_t p = 0; p < kPrecisions; ++p)
-    if (gpu.dense_peak[p] > FlopRate(1e18))
-      diagnostics.error(reader.place(kNames[p]), fmt::format("{} is out of range", kNames[p]), "at most 1000 PFLOP/s");
+    gpu.dense_peak[p] = reader.flop_rate(kNames[p], FlopRate(0.0));
+  for (std::size_t p = 0; p < kPrecisions; ++p)
+    if (gpu.dense_peak[p] > FlopRate(1e18) ||
+        (gpu.dense_peak[p] > FlopRate(0.0) && gpu.dense_peak[p] < FlopRate(1e9)))
+      diagnostics.error(reader.place(kNames[p]), fmt::format("{} is out of range", kNames[p]),
+                        "1 GFLOP/s to 1000 PFLOP/s; leave it out where the hardware lacks it");
   if (gpu.peak(Precision::fp32) <= FlopRate(0.0))
     diagnostics.error(reader.place(), "dense_peak.fp32 is missing or zero", "every GPU computes in fp32");
   reader.finish();
@@ -50,18 +53,21 @@ Gpu read_gpu_file(const Json& json, Diagnostics& diagnostics, bool fitted) {
   ObjectReader reader(resolved, diagnostics, "gpu");
   gpu.name = reader.text("name", std::nullopt);
   gpu.source = reader.text("source", std::nullopt);
-  gpu.architecture = reader.choice<std::string>(
-      "architecture", std::nullopt,
-      {{"volta", "volta"}, {"ampere", "ampere"}, {"ada", "ada"}, {"hopper", "hopper"}, {"blackwell", "blackwell"}});
-  gpu.compute_capability =
-      static_cast<int>(reader.integer("compute_capability", {.fallback = std::nullopt, .min = 70, .max = 200}));
-  if (const Json& peaks = reader.required("dense_peak"); !peaks.is_null()) read_peaks(peaks, diagnostics, gpu);
+  gpu.architecture = reader.choice<std::string>("architecture", std::nullopt,
+                                                {{"volta", "volta"},
+                                                 {"ampere", "ampere"},
+                                                 {"ada", "ada"},
+                                                 {"hopper", "hopper"},
+                                                 {"blackwell", "blackwell"}});
+  gpu.compute_capability = static_cast<int>(
+      reader.integer("compute_capability", {.fallback = std::nullopt, .min = 70, .max = 200}));
+  if (const Json& peaks = reader.required("dense_peak"); !peaks.is_null())
+    read_peaks(peaks, diagnostics, gpu);
   gpu.memory = read_size(reader, "memory");
   gpu.memory_bandwidth = read_speed(reader, "memory_bandwidth");
   gpu.l2_cache = read_size(reader, "l2_cache");
   gpu.sms = static_cast<int>(reader.integer("sms", {.fallback = std::nullopt, .min = 1, .max = 10'000}));
-  if (const Json* nvlink = reader.child("nvlink"); nvlink != nullptr)
-    read_nvlink(*nvlink, diagnostics, gpu);
+  if (const Json* nvlink = reader.child("nvlink"); nvlink != nullptr) read_nvlink(*nvlink, diagnostics, gpu);
   if (const Json& pcie = reader.required("pcie"); !pcie.is_null()) read_pcie(pcie, diagnostics, gpu);
   gpu.power_watts = reader.number("power_watts", {.fallback = std::nullopt, .min = 1.0, .max = 100'000.0});
   const Json* profile = reader.child("profile");
@@ -73,6 +79,8 @@ Gpu read_gpu_file(const Json& json, Diagnostics& diagnostics, bool fitted) {
 }  // namespace
 
 Gpu read_gpu(const Json& json, Diagnostics& diagnostics) { return read_gpu_file(json, diagnostics, true); }
-Gpu read_data_sheet(const Json& json, Diagnostics& diagnostics) { return read_gpu_file(json, diagnostics, false); }
+Gpu read_data_sheet(const Json& json, Diagnostics& diagnostics) {
+  return read_gpu_file(json, diagnostics, false);
+}
 
 }  // namespace orrery::hardware

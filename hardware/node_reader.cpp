@@ -14,7 +14,6 @@ void read_host(const Json& json, Diagnostics& diagnostics, Node& node) {
   ObjectReader reader(json, diagnostics, "host");
   node.host_memory = read_size(reader, "memory");
   node.host_memory_bandwidth = read_speed(reader, "memory_bandwidth");
-  node.cores = static_cast<int>(reader.integer("cores", {.fallback = std::nullopt, .min = 1, .max = 100'000}));
   node.cpu_vendor = reader.choice<std::string>("cpu_vendor", std::nullopt,
                                                {{"intel", "intel"}, {"amd", "amd"}, {"other", "other"}});
   reader.finish();
@@ -56,10 +55,15 @@ void check_intra(ObjectReader& reader, const Gpu& gpu, const Node& node) {
   if (node.intra != IntraKind::pcie && gpu.nvlinks == 0 && !gpu.name.empty())
     diagnostics.error(reader.place("intra"), fmt::format("{} has no NVLink", gpu.name), "use pcie");
   if (node.intra == IntraKind::cube_mesh && node.gpus != 8)
-    diagnostics.error(reader.place("gpus"), fmt::format("a cube mesh of {} GPUs", node.gpus), "a cube mesh has 8");
+    diagnostics.error(reader.place("gpus"), fmt::format("a cube mesh of {} GPUs", node.gpus),
+                      "a cube mesh has 8");
   if (node.intra == IntraKind::cube_mesh && gpu.nvlinks > 0 && gpu.nvlinks < 6)
     diagnostics.error(reader.place("intra"), fmt::format("{} has {} NVLinks", gpu.name, gpu.nvlinks),
                       "a cube mesh needs 6");
+  if (node.intra == IntraKind::nvlink_mesh && gpu.nvlinks > 0 && gpu.nvlinks < node.gpus - 1)
+    diagnostics.error(reader.place("intra"),
+                      fmt::format("{} NVLinks of a GPU do not reach {} others", gpu.nvlinks, node.gpus - 1),
+                      fmt::format("at most {} GPUs", gpu.nvlinks + 1));
   if (node.intra == IntraKind::nvlink_pairs && node.gpus % 2 != 0)
     diagnostics.error(reader.place("gpus"), fmt::format("{} GPUs cannot pair", node.gpus), "an even number");
   if (node.pcie_switches > node.gpus)
@@ -71,7 +75,8 @@ void check_intra(ObjectReader& reader, const Gpu& gpu, const Node& node) {
                       fmt::format("{} sockets share {} PCIe switches", node.sockets, node.pcie_switches),
                       fmt::format("1 to {}", node.pcie_switches));
   if (node.nvls && (node.intra != IntraKind::nvswitch || gpu.compute_capability < 90))
-    diagnostics.error(reader.place("nvls"), "NVLS needs NVSwitches that reduce", "Hopper or later, intra nvswitch");
+    diagnostics.error(reader.place("nvls"), "NVLS needs NVSwitches that reduce",
+                      "Hopper or later, intra nvswitch");
 }
 
 }  // namespace
@@ -80,15 +85,18 @@ void read_node(const Json& json, Diagnostics& diagnostics, const Gpu& gpu, bool 
   ObjectReader reader(json, diagnostics, "node");
   if (const Json& host = reader.required("host"); !host.is_null()) read_host(host, diagnostics, node);
   if (!graph) {
-    node.gpus = static_cast<int>(reader.integer("gpus", {.fallback = std::nullopt, .min = 1, .max = kMaxGpusPerNode}));
+    node.gpus = static_cast<int>(
+        reader.integer("gpus", {.fallback = std::nullopt, .min = 1, .max = kMaxGpusPerNode}));
     node.intra = reader.choice<IntraKind>("intra", std::nullopt,
                                           {{"nvswitch", IntraKind::nvswitch},
                                            {"cube_mesh", IntraKind::cube_mesh},
+                                           {"nvlink_mesh", IntraKind::nvlink_mesh},
                                            {"nvlink_pairs", IntraKind::nvlink_pairs},
                                            {"pcie", IntraKind::pcie}});
-    node.pcie_switches =
-        static_cast<int>(reader.integer("pcie_switches", {.fallback = std::nullopt, .min = 1, .max = kMaxSwitches}));
-    node.sockets = static_cast<int>(reader.integer("sockets", {.fallback = std::nullopt, .min = 1, .max = 8}));
+    node.pcie_switches = static_cast<int>(
+        reader.integer("pcie_switches", {.fallback = std::nullopt, .min = 1, .max = kMaxSwitches}));
+    node.sockets =
+        static_cast<int>(reader.integer("sockets", {.fallback = std::nullopt, .min = 1, .max = 8}));
     if (node.sockets > 1 || reader.has("socket_link")) node.socket_link = read_speed(reader, "socket_link");
     node.nvls = reader.boolean("nvls", false);
     if (const Json* nics = reader.child("nics"); nics != nullptr) read_nics(*nics, diagnostics, node);
@@ -106,8 +114,8 @@ void read_fabric(const Json& json, Diagnostics& diagnostics, Fabric& fabric) {
                                            {"fat_tree_3", FabricKind::fat_tree_3},
                                            {"rail_optimised", FabricKind::rail_optimised}});
   if (fabric.kind != FabricKind::none) {
-    fabric.transport =
-        reader.choice<Transport>("transport", std::nullopt, {{"rdma", Transport::rdma}, {"tcp", Transport::tcp}});
+    fabric.transport = reader.choice<Transport>("transport", std::nullopt,
+                                                {{"rdma", Transport::rdma}, {"tcp", Transport::tcp}});
     fabric.hop_latency = read_delay(reader, "hop_latency");
     fabric.efficiency = reader.number("efficiency", {.fallback = std::nullopt, .min = 0.01, .max = 1.0});
     fabric.nic_source = reader.text("nic_source", std::nullopt);
@@ -116,13 +124,14 @@ void read_fabric(const Json& json, Diagnostics& diagnostics, Fabric& fabric) {
                       fabric.kind == FabricKind::rail_optimised;
   if (leaves) {
     fabric.oversubscription = reader.number("oversubscription", {.fallback = 1.0, .min = 1.0, .max = 1000.0});
-    fabric.nodes_per_leaf =
-        static_cast<int>(reader.integer("nodes_per_leaf", {.fallback = std::nullopt, .min = 1, .max = 1'000'000}));
+    fabric.nodes_per_leaf = static_cast<int>(
+        reader.integer("nodes_per_leaf", {.fallback = std::nullopt, .min = 1, .max = 1'000'000}));
   }
   if (fabric.kind == FabricKind::fat_tree_3) {
-    fabric.leaves_per_pod =
-        static_cast<int>(reader.integer("leaves_per_pod", {.fallback = std::nullopt, .min = 1, .max = 1'000'000}));
-    fabric.pod_oversubscription = reader.number("pod_oversubscription", {.fallback = 1.0, .min = 1.0, .max = 1000.0});
+    fabric.leaves_per_pod = static_cast<int>(
+        reader.integer("leaves_per_pod", {.fallback = std::nullopt, .min = 1, .max = 1'000'000}));
+    fabric.pod_oversubscription =
+        reader.number("pod_oversubscription", {.fallback = 1.0, .min = 1.0, .max = 1000.0});
   }
   reader.finish();
 }

@@ -1,6 +1,6 @@
-// What one algorithm with one protocol would do for one collective: one file per algorithm (ring, tree, nvls) fills this.
-// `choice_us` is NCCL's own prediction, by which it chooses; `latency_us` and `bandwidth` are ours, with the corrections
-// that measurement asks for (docs/models/network.md).
+// What one algorithm with one protocol would do for one collective: one file per algorithm (ring, tree, nvls)
+// fills this. `choice_us` is NCCL's own prediction, by which it chooses; `latency_us` and `bandwidth` are
+// ours, with the corrections that measurement asks for (docs/models/network.md).
 #pragma once
 
 #include <optional>
@@ -30,7 +30,8 @@ struct Estimate {
   double port_bytes = 0.0;     // out of (and into) one member's NVLink ports or PCIe slot
   double machine_bytes = 0.0;  // out of (and into) the NICs of one machine
   int channels = 1;            // = thread blocks on each member
-  double interference = 0.0;   // k: latency l and transfer x do not overlap freely, which costs k l x / (l + x) more
+  double interference =
+      0.0;  // k: latency l and transfer x do not overlap freely, which costs k l x / (l + x) more
   double time_us(double size) const {
     const double transfer = size / (1000.0 * bandwidth);
     return latency_us + transfer + interference * latency_us * transfer / (latency_us + transfer);
@@ -44,7 +45,8 @@ double bus_factor(schedule::OpKind kind, double ranks);
 // LL128 needs NVLink inside and direct access of the NIC to GPU memory.
 bool protocol_allowed(const CollectiveCall& call, scenarios::Protocol protocol);
 
-// Channels left after NCCL drops those that would have too little to do. `per_rank`: the threshold grows with ranks.
+// Channels left after NCCL drops those that would have too little to do. `ranks_in_threshold`: ranks
+// over which the bytes of LL's threshold are counted (a ring's: all; a tree's or a pair's: 1).
 int used_channels(int channels, double bytes, scenarios::Protocol protocol, double ranks_in_threshold);
 
 }  // namespace orrery::sim

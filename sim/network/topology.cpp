@@ -20,16 +20,20 @@ constexpr std::int64_t kThroughGpu = 10;
 
 std::int64_t class_cost(LinkClass link_class) {
   switch (link_class) {
-    case LinkClass::nvlink: return 1;
-    case LinkClass::pcie: return 100;
-    case LinkClass::socket: return 1'000;
-    case LinkClass::network: return 100'000;
+    case LinkClass::nvlink:
+      return 1;
+    case LinkClass::pcie:
+      return 100;
+    case LinkClass::socket:
+      return 1'000;
+    case LinkClass::network:
+      return 100'000;
   }
   return 0;
 }
 
-// In two steps: boost::add_vertex with a property looks it up by name first, which GCC 12 takes for a use of something
-// uninitialised.
+// In two steps: boost::add_vertex with a property looks it up by name first, which GCC 12 takes for a use of
+// something uninitialised.
 VertexIndex add(Graph& graph, const Vertex& vertex) {
   const VertexIndex at = boost::add_vertex(graph);
   graph[at] = vertex;
@@ -51,21 +55,29 @@ void add_nvlinks(const hardware::Cluster& cluster, Topology& topology) {
     case IntraKind::nvswitch: {
       if (cluster.node.gpus == 1) return;
       const VertexIndex hub = add(graph, {"nvswitch", VertexKind::nvswitch, 0});
-      for (const VertexIndex g : topology.gpus) connect(graph, g, hub, {LinkClass::nvlink, one * gpu.nvlinks});
+      for (const VertexIndex g : topology.gpus)
+        connect(graph, g, hub, {LinkClass::nvlink, one * gpu.nvlinks});
       return;
     }
     case IntraKind::cube_mesh:
       for (int a = 0; a < 8; ++a)
         for (int b = a + 1; b < 8; ++b)
           if (const int links = cube_mesh_links(a, b); links > 0)
-            connect(graph, topology.gpus[static_cast<std::size_t>(a)], topology.gpus[static_cast<std::size_t>(b)],
-                    {LinkClass::nvlink, one * links});
+            connect(graph, topology.gpus[static_cast<std::size_t>(a)],
+                    topology.gpus[static_cast<std::size_t>(b)], {LinkClass::nvlink, one * links});
+      return;
+    case IntraKind::nvlink_mesh:
+      for (std::size_t a = 0; a < topology.gpus.size(); ++a)
+        for (std::size_t b = a + 1; b < topology.gpus.size(); ++b)
+          connect(graph, topology.gpus[a], topology.gpus[b],
+                  {LinkClass::nvlink, one * (gpu.nvlinks / (cluster.node.gpus - 1))});
       return;
     case IntraKind::nvlink_pairs:
       for (std::size_t g = 0; g + 1 < topology.gpus.size(); g += 2)
         connect(graph, topology.gpus[g], topology.gpus[g + 1], {LinkClass::nvlink, one * gpu.nvlinks});
       return;
-    case IntraKind::pcie: return;
+    case IntraKind::pcie:
+      return;
   }
 }
 
@@ -80,7 +92,8 @@ void add_pcie(const hardware::Cluster& cluster, Topology& topology) {
     connect(graph, hosts[s - 1], hosts[s], {LinkClass::socket, node.socket_link.value()});
   for (int p = 0; p < node.pcie_switches; ++p) {
     switches.push_back(add(graph, {fmt::format("pcie{}", p), VertexKind::pcie_switch, 0}));
-    connect(graph, switches.back(), hosts[static_cast<std::size_t>(p * node.sockets / node.pcie_switches)], slot);
+    connect(graph, switches.back(), hosts[static_cast<std::size_t>(p * node.sockets / node.pcie_switches)],
+            slot);
   }
   for (std::size_t g = 0; g < topology.gpus.size(); ++g)
     connect(graph, topology.gpus[g], switches[g * switches.size() / topology.gpus.size()], slot);
@@ -105,7 +118,8 @@ Topology from_template(const hardware::Cluster& cluster) {
 
 LinkClass class_of(VertexKind a, VertexKind b) {
   const auto is = [&](VertexKind kind) { return a == kind || b == kind; };
-  if (is(VertexKind::network_switch) || (a == VertexKind::nic && b == VertexKind::nic)) return LinkClass::network;
+  if (is(VertexKind::network_switch) || (a == VertexKind::nic && b == VertexKind::nic))
+    return LinkClass::network;
   if (is(VertexKind::nvswitch) || (a == VertexKind::gpu && b == VertexKind::gpu)) return LinkClass::nvlink;
   if (a == VertexKind::host_bridge && b == VertexKind::host_bridge) return LinkClass::socket;
   return LinkClass::pcie;
@@ -113,7 +127,8 @@ LinkClass class_of(VertexKind a, VertexKind b) {
 
 Topology from_graph(const hardware::ExplicitGraph& source, int nodes) {
   Topology topology;
-  std::vector<std::vector<VertexIndex>> gpus_of_node(static_cast<std::size_t>(nodes)), nics_of_node(gpus_of_node);
+  std::vector<std::vector<VertexIndex>> gpus_of_node(static_cast<std::size_t>(nodes)),
+      nics_of_node(gpus_of_node);
   for (const hardware::GraphVertex& vertex : source.vertices) {
     const VertexIndex at = add(topology.graph, {vertex.name, vertex.kind, vertex.node});
     if (vertex.node < 0) continue;
@@ -190,7 +205,8 @@ Route RouteTable::route(VertexIndex from, VertexIndex to) const {
 }
 
 std::string arc_name(const Graph& graph, ArcIndex arc) {
-  return fmt::format("{} -> {}", graph[boost::source(arc, graph)].name, graph[boost::target(arc, graph)].name);
+  return fmt::format("{} -> {}", graph[boost::source(arc, graph)].name,
+                     graph[boost::target(arc, graph)].name);
 }
 
 }  // namespace orrery::sim

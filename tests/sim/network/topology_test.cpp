@@ -1,4 +1,5 @@
-// Node graphs and routes: which links lie between two GPUs, and how much a ring through some of them can carry.
+// Node graphs and routes: which links lie between two GPUs, and how much a ring through some of them can
+// carry.
 #include "sim/network/topology.h"
 
 #include <gtest/gtest.h>
@@ -18,20 +19,27 @@ std::vector<std::string> names(const Topology& topology, const Route& route) {
 }
 
 struct Machine {
-  explicit Machine(const hardware::Cluster& of) : cluster(of), topology(build_topology(cluster)), routes(topology) {}
+  explicit Machine(const hardware::Cluster& of)
+      : cluster(of), topology(build_topology(cluster)), routes(topology) {}
   hardware::Cluster cluster;
   Topology topology;
   RouteTable routes;
-  Route between(std::size_t a, std::size_t b) const { return routes.route(topology.gpus[a], topology.gpus[b]); }
+  Route between(std::size_t a, std::size_t b) const {
+    return routes.route(topology.gpus[a], topology.gpus[b]);
+  }
   double ring(std::size_t gpus) const {
-    return search_rings(topology, routes, {topology.gpus.begin(), topology.gpus.begin() + static_cast<long>(gpus)}).total() * 1e-9;
+    return search_rings(topology, routes,
+                        {topology.gpus.begin(), topology.gpus.begin() + static_cast<long>(gpus)})
+               .total() *
+           1e-9;
   }
 };
 
 TEST(Topology, NvswitchJoinsEveryPairAtFullSpeed) {
   const Machine machine(shipped_cluster("dgx-a100-80g"));
   const Route route = machine.between(0, 7);
-  EXPECT_EQ(names(machine.topology, route), (std::vector<std::string>{"gpu0 -> nvswitch", "nvswitch -> gpu7"}));
+  EXPECT_EQ(names(machine.topology, route),
+            (std::vector<std::string>{"gpu0 -> nvswitch", "nvswitch -> gpu7"}));
   EXPECT_DOUBLE_EQ(route.width, 240e9);
   EXPECT_TRUE(route.nvlink_only);
 }
@@ -56,7 +64,8 @@ TEST(Topology, CubeMeshRoutesThroughANeighbour) {
 TEST(Topology, PcieGoesThroughTheHostsOnlyWhereItMust) {
   const Machine machine(shipped_cluster("rtx-4090-8"));
   EXPECT_EQ(names(machine.topology, machine.between(0, 7)),
-            (std::vector<std::string>{"gpu0 -> pcie0", "pcie0 -> host0", "host0 -> host1", "host1 -> pcie7", "pcie7 -> gpu7"}));
+            (std::vector<std::string>{"gpu0 -> pcie0", "pcie0 -> host0", "host0 -> host1", "host1 -> pcie7",
+                                      "pcie7 -> gpu7"}));
   EXPECT_DOUBLE_EQ(machine.between(0, 7).width, 16e9);
   EXPECT_DOUBLE_EQ(machine.between(0, 1).width, 24e9);
 }
@@ -69,13 +78,25 @@ TEST(Topology, PairsUseTheirBridgeAndPcieElsewhere) {
   EXPECT_DOUBLE_EQ(machine.between(2, 3).width, 240e9);
 }
 
+// Four V100 with six links each: two to every other one, and as much of a ring as six links carry.
+TEST(Topology, MeshSharesTheLinksOfAGpuOutOverItsPairs) {
+  const Machine machine(shipped_cluster("v100-4gpu-2edr-16x4"));
+  for (const int to : {1, 2, 3}) {
+    EXPECT_EQ(machine.between(0, to).arcs.size(), 1U);
+    EXPECT_DOUBLE_EQ(machine.between(0, to).width, 2 * 20e9);
+  }
+  EXPECT_DOUBLE_EQ(machine.ring(2), 2 * 20.0);
+  EXPECT_DOUBLE_EQ(machine.ring(4), 6 * 20.0);
+}
+
 // DGX-1, GPUs 0 .. n-1: nccl-tests measured 22.5, 45, 85, 37, 46, 87, 134 GB/s of busbw with links of 22.4.
 TEST(RingSearch, CubeMeshGivesAsManyRingsAsMeasured) {
   const Machine machine(shipped_cluster("dgx-1-v100"));
   EXPECT_DOUBLE_EQ(machine.ring(2), 1 * 20.0);
   EXPECT_DOUBLE_EQ(machine.ring(3), 2 * 20.0);
   EXPECT_DOUBLE_EQ(machine.ring(4), 4 * 20.0);
-  EXPECT_DOUBLE_EQ(machine.ring(5), 2 * 20.0);  // GPU 4 has one neighbour among them: its other hop passes through GPU 0
+  EXPECT_DOUBLE_EQ(machine.ring(5),
+                   2 * 20.0);  // GPU 4 has one neighbour among them: its other hop passes through GPU 0
   EXPECT_DOUBLE_EQ(machine.ring(6), 2 * 20.0);
   EXPECT_DOUBLE_EQ(machine.ring(7), 4 * 20.0);
   EXPECT_DOUBLE_EQ(machine.ring(8), 6 * 20.0);
@@ -96,8 +117,9 @@ TEST(RingSearch, AlwaysFindsARing) {
     links += std::string(g > 0 ? ", " : "") + R"({"from": "hub", "to": ")" + name + R"(", "usable": ")" +
              std::to_string(g + 1) + R"( GB/s", "latency": "0 us"})";
   }
-  const Machine machine(cluster_of(R"({"base": "hardware/clusters/a100-nv4-4.json", "graph": {"vertices": [)" + vertices +
-                                   R"(], "links": [)" + links + "]}}"));
+  const Machine machine(
+      cluster_of(R"({"base": "hardware/clusters/a100-nv4-4.json", "graph": {"vertices": [)" + vertices +
+                 R"(], "links": [)" + links + "]}}"));
   EXPECT_DOUBLE_EQ(machine.ring(40), 1.0);
 }
 
