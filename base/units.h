@@ -1,7 +1,8 @@
 // Strong, tiny units. Time (a point) and Duration are int64 picoseconds: a step of seconds and a launch of
 // microseconds add without rounding, and two runs agree to the bit. Only meaningful operators exist
 // (Time - Time = Duration, Bytes / Bandwidth = Duration); tests/base shows that nonsense does not compile.
-// Every rounding from the real numbers to picoseconds happens in `from_seconds_up`, and goes up: nothing is free.
+// Every rounding from the real numbers to picoseconds happens in `from_seconds_up`, and goes up: nothing is
+// free.
 #pragma once
 
 #include <cmath>
@@ -12,22 +13,36 @@
 
 namespace orrery {
 
+// What the user described may be so slow that the clock cannot hold it: whoever asks for such a time on the
+// user's behalf catches this and refuses; anywhere else it is an error of ours.
+struct DurationTooLong : InternalError {
+  using InternalError::InternalError;
+};
+
 class Duration {
  public:
   constexpr Duration() = default;
   static constexpr Duration from_ps(std::int64_t ps) { return Duration(ps); }
-  static constexpr Duration from_ns(std::int64_t ns) { return Duration(ns * 1'000); }
   static constexpr Duration from_us(std::int64_t us) { return Duration(us * 1'000'000); }
-  // Rounds up to a picosecond. Throws InternalError for a negative, NaN or too long (> 106 days) value.
+  // Rounds up to a picosecond. Throws InternalError for a negative or NaN value, DurationTooLong beyond 106
+  // days.
   static Duration from_seconds_up(double seconds) {
-    CHECK(seconds >= 0.0 && seconds < 9.2e6, seconds);
+    CHECK(seconds >= 0.0, seconds);
+    if (seconds >= 9.2e6)
+      throw DurationTooLong(fmt::format("{} s is more than the clock's 106 days", seconds));
     return Duration(static_cast<std::int64_t>(std::ceil(seconds * 1e12)));
   }
   constexpr std::int64_t ps() const { return ps_; }
   constexpr double seconds() const { return static_cast<double>(ps_) * 1e-12; }
   constexpr auto operator<=>(const Duration&) const = default;
-  constexpr Duration& operator+=(Duration d) { ps_ += d.ps_; return *this; }
-  constexpr Duration& operator-=(Duration d) { ps_ -= d.ps_; return *this; }
+  constexpr Duration& operator+=(Duration d) {
+    ps_ += d.ps_;
+    return *this;
+  }
+  constexpr Duration& operator-=(Duration d) {
+    ps_ -= d.ps_;
+    return *this;
+  }
   friend constexpr Duration operator+(Duration a, Duration b) { return Duration(a.ps_ + b.ps_); }
   friend constexpr Duration operator-(Duration a, Duration b) { return Duration(a.ps_ - b.ps_); }
   friend constexpr Duration operator*(Duration a, std::int64_t n) { return Duration(a.ps_ * n); }
@@ -64,10 +79,15 @@ class Bytes {
   static constexpr Bytes from_mib(std::int64_t n) { return Bytes(n * (std::int64_t{1} << 20)); }
   static constexpr Bytes from_gib(std::int64_t n) { return Bytes(n * (std::int64_t{1} << 30)); }
   constexpr std::int64_t count() const { return count_; }
-  constexpr double gib() const { return static_cast<double>(count_) / 1073741824.0; }
   constexpr auto operator<=>(const Bytes&) const = default;
-  constexpr Bytes& operator+=(Bytes b) { count_ += b.count_; return *this; }
-  constexpr Bytes& operator-=(Bytes b) { count_ -= b.count_; return *this; }
+  constexpr Bytes& operator+=(Bytes b) {
+    count_ += b.count_;
+    return *this;
+  }
+  constexpr Bytes& operator-=(Bytes b) {
+    count_ -= b.count_;
+    return *this;
+  }
   friend constexpr Bytes operator+(Bytes a, Bytes b) { return Bytes(a.count_ + b.count_); }
   friend constexpr Bytes operator-(Bytes a, Bytes b) { return Bytes(a.count_ - b.count_); }
   friend constexpr Bytes operator*(Bytes a, std::int64_t n) { return Bytes(a.count_ * n); }
@@ -88,7 +108,10 @@ class Real {
   explicit constexpr Real(double value) : value_(value) {}
   constexpr double value() const { return value_; }
   constexpr auto operator<=>(const Real&) const = default;
-  constexpr Real& operator+=(Real o) { value_ += o.value_; return *this; }
+  constexpr Real& operator+=(Real o) {
+    value_ += o.value_;
+    return *this;
+  }
   friend constexpr Real operator+(Real a, Real b) { return Real(a.value_ + b.value_); }
   friend constexpr Real operator-(Real a, Real b) { return Real(a.value_ - b.value_); }
   friend constexpr Real operator*(Real a, double f) { return Real(a.value_ * f); }

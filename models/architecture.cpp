@@ -107,21 +107,6 @@ std::int64_t count(const std::vector<Parameter>& parameters) {
   return total;
 }
 
-std::int64_t local_count(const std::vector<Parameter>& parameters, std::int64_t tp) {
-  CHECK(tp >= 1, tp);
-  std::int64_t total = 0;
-  for (const Parameter& p : parameters) {
-    if (p.sharding == Sharding::replicated) {
-      total += p.count();
-      continue;
-    }
-    const std::int64_t cut = p.sharding == Sharding::rows ? p.rows : p.columns;
-    CHECK(cut % tp == 0, p.name, cut, tp);
-    total += p.count() / tp;
-  }
-  return total;
-}
-
 std::int64_t parameter_count(const Architecture& a) {
   return count(embedding_parameters(a, a.vocab)) + a.layers * count(layer_parameters(a)) +
          count(head_parameters(a, a.vocab));

@@ -24,7 +24,8 @@ struct Reading {
 };
 
 TEST(ObjectReader, ReadsEveryKind) {
-  Reading r(R"({"i": 8, "d": 0.5, "b": true, "t": "x", "size": "80 GiB", "bw": "400 Gbit/s", "rate": "312 TFLOP/s",
+  Reading r(
+      R"({"i": 8, "d": 0.5, "b": true, "t": "x", "size": "80 GiB", "bw": "400 Gbit/s", "rate": "312 TFLOP/s",
                 "lat": "2 us", "word": "gpipe", "o": {}, "z": null})");
   EXPECT_EQ(r.reader.integer("i", {}), 8);
   EXPECT_EQ(r.reader.number("d", {}), 0.5);
@@ -47,7 +48,7 @@ TEST(ObjectReader, FallbacksStandInForMissingAndNull) {
   EXPECT_EQ(r.reader.number("d", {.fallback = 1.5}), 1.5);
   EXPECT_TRUE(r.reader.boolean("b", true));
   EXPECT_EQ(r.reader.text("t", "x"), "x");
-  EXPECT_EQ(r.reader.duration("lat", Duration::from_ns(3)), Duration::from_ns(3));
+  EXPECT_EQ(r.reader.duration("lat", Duration::from_us(3)), Duration::from_us(3));
   EXPECT_EQ((r.reader.choice<int>("word", 1, {{"1f1b", 1}, {"gpipe", 2}})), 1);
   EXPECT_EQ(r.reader.child("o"), nullptr);
   EXPECT_EQ(r.report(), "");
@@ -71,9 +72,10 @@ TEST(ObjectReader, RangesAreChecked) {
   EXPECT_EQ(r.reader.integer("pp", {.fallback = 1, .min = 1, .max = 64}), 64);
   EXPECT_EQ(r.reader.number("x", {}), 0.0);
   EXPECT_EQ(r.reader.number("y", {.fallback = 0.5, .min = 0.0, .max = 1.0}), 1.0);
-  EXPECT_THAT(r.report(), AllOf(HasSubstr("\"tp\" in parallel is 0, which is out of range"),
-                                HasSubstr("allowed: an integer from 1 to 64"), HasSubstr("allowed: a number at least 0"),
-                                HasSubstr("allowed: a number from 0 to 1")));
+  EXPECT_THAT(r.report(),
+              AllOf(HasSubstr("\"tp\" in parallel is 0, which is out of range"),
+                    HasSubstr("allowed: an integer from 1 to 64"), HasSubstr("allowed: a number at least 0"),
+                    HasSubstr("allowed: a number from 0 to 1")));
   EXPECT_EQ(r.errors(), 4U);
 }
 
@@ -88,9 +90,11 @@ TEST(ObjectReader, WrongKindsAreAllReportedAtTheirPlace) {
   r.reader.duration("lat", {});
   r.reader.finish();
   EXPECT_EQ(r.errors(), 7U);
-  EXPECT_THAT(r.report(), AllOf(HasSubstr("test.json:1:7: error: \"i\" in parallel must be an integer, found the string \"3\""),
-                                HasSubstr("found an array"), HasSubstr("allowed: true or false, without quotes"),
-                                HasSubstr("\"t\" in parallel must be a string, found 5"), HasSubstr("found an object")));
+  EXPECT_THAT(
+      r.report(),
+      AllOf(HasSubstr("test.json:1:7: error: \"i\" in parallel must be an integer, found the string \"3\""),
+            HasSubstr("found an array"), HasSubstr("allowed: true or false, without quotes"),
+            HasSubstr("\"t\" in parallel must be a string, found 5"), HasSubstr("found an object")));
 }
 
 TEST(ObjectReader, ABareNumberWithoutItsUnitIsAnError) {
@@ -106,8 +110,9 @@ TEST(ObjectReader, WrongUnitsNameTheAllowedOnes) {
   Reading r(R"({"bw": "400 Gb/s", "lat": "2 GiB"})");
   EXPECT_EQ(r.reader.bandwidth("bw", Bandwidth(7.0)).value(), 7.0);
   r.reader.duration("lat", {});
-  EXPECT_THAT(r.report(), AllOf(HasSubstr("must be a bandwidth, found the string \"400 Gb/s\""), HasSubstr("Gbit/s"),
-                                HasSubstr("must be a duration, found the string \"2 GiB\"")));
+  EXPECT_THAT(r.report(),
+              AllOf(HasSubstr("must be a bandwidth, found the string \"400 Gb/s\""), HasSubstr("Gbit/s"),
+                    HasSubstr("must be a duration, found the string \"2 GiB\"")));
 }
 
 TEST(ObjectReader, MissingMembersAreReportedOnce) {
@@ -116,16 +121,18 @@ TEST(ObjectReader, MissingMembersAreReportedOnce) {
   r.reader.required("model");
   r.reader.text("z", {});
   EXPECT_EQ(r.errors(), 3U);
-  EXPECT_THAT(r.report(), AllOf(HasSubstr("test.json:2:3: error: \"tp\" in parallel is required, and is missing"),
-                                HasSubstr("test.json:2:9: error: \"z\" in parallel is required, and is null")));
+  EXPECT_THAT(r.report(),
+              AllOf(HasSubstr("test.json:2:3: error: \"tp\" in parallel is required, and is missing"),
+                    HasSubstr("test.json:2:9: error: \"z\" in parallel is required, and is null")));
 }
 
 TEST(ObjectReader, UnknownKeysSuggestTheNearest) {
   Reading r(R"({"micro_batc": 1, "colour": 2})");
   r.reader.integer("micro_batch", {.fallback = 1});
   r.reader.finish();
-  EXPECT_THAT(r.report(), AllOf(HasSubstr("test.json:1:2: error: unknown key \"micro_batc\" in parallel"),
-                                HasSubstr("did you mean \"micro_batch\"?"), HasSubstr("known keys: micro_batch")));
+  EXPECT_THAT(r.report(),
+              AllOf(HasSubstr("test.json:1:2: error: unknown key \"micro_batc\" in parallel"),
+                    HasSubstr("did you mean \"micro_batch\"?"), HasSubstr("known keys: micro_batch")));
 }
 
 TEST(ObjectReader, UnknownWordsListTheChoices) {

@@ -103,20 +103,23 @@ TEST(Architecture, BiasesAndNormsAreNotDecayedAndStartPlain) {
   }
 }
 
+std::int64_t sharded_count(const std::vector<Parameter>& parameters) {
+  std::int64_t total = 0;
+  for (const Parameter& p : parameters) total += p.sharding == Sharding::replicated ? 0 : p.count();
+  return total;
+}
+
 // Column-parallel weights and their biases are cut, row-parallel weights too, the rest is on every rank.
-TEST(Architecture, LocalCountsOfTwoTensorRanksByHand) {
+TEST(Architecture, ShardedPartsByHand) {
   const std::vector<Parameter> layer = layer_parameters(small_gpt());
   const std::int64_t cut = 4 * 64 + 2 * 256 + 3 * 8 + 32;  // matrices; biases of query, key, value, up
   const std::int64_t whole = 8 + 8 + 32;                   // biases of out and down; norms
   EXPECT_EQ(count(layer), cut + whole);
-  EXPECT_EQ(local_count(layer, 1), cut + whole);
-  EXPECT_EQ(local_count(layer, 2), cut / 2 + whole);
-  EXPECT_EQ(local_count(embedding_parameters(small_gpt(), 16), 4), 4 * 8 + 6 * 8);
-  EXPECT_EQ(local_count(head_parameters(small_llama(), 16), 4), 4 * 8 + 8);
-}
-
-TEST(Architecture, LocalCountRefusesWhatDoesNotDivide) {
-  EXPECT_THROW(local_count(layer_parameters(small_gpt()), 3), InternalError);
+  EXPECT_EQ(sharded_count(layer), cut);
+  EXPECT_EQ(sharded_count(embedding_parameters(small_gpt(), 16)), 16 * 8);
+  EXPECT_EQ(count(embedding_parameters(small_gpt(), 16)), 16 * 8 + 6 * 8);
+  EXPECT_EQ(sharded_count(head_parameters(small_llama(), 16)), 16 * 8);
+  EXPECT_EQ(count(head_parameters(small_llama(), 16)), 16 * 8 + 8);
 }
 
 TEST(Architecture, VocabularyIsPaddedUpToTheMultiple) {
