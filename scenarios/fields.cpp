@@ -98,7 +98,7 @@ std::vector<Field> recipe_fields() {
       {"recipe.master_weights", "true, false", kPolicy,
        "Whether the optimizer keeps an fp32 copy of 16-bit weights.", "true"},
       {"recipe.optimizer_state_bytes", "4, 8", "the optimizer's",
-       "Bytes of optimizer states an element; Adam: 8.", "8"},
+       "Bytes of optimizer states an element; Adam: 8, or 4 (16-bit moments) in fp16 and bf16.", "8"},
   };
 }
 
@@ -112,9 +112,13 @@ std::vector<Field> overlap_fields() {
        "true"},
       {"overlap.tensor_backward", "true, false", kPolicy,
        "The input gradient's collective travels during the weight gradient's product.", "true"},
-      {"overlap.bucket_elements", "integer", kPolicy, "Gradients of a bucket; 0: one bucket.", "40000000"},
+      {"overlap.bucket_elements", "integer", kPolicy,
+       "Gradients of a bucket; 0: one bucket. ZeRO-2 and 3 reduce unit by unit: it only cuts units larger "
+       "than it.",
+       "40000000"},
       {"overlap.bucket_size", "size", kPolicy, "The same as a size, instead.", "\"25 MiB\""},
-      {"overlap.bucket_buffers", "integer", kPolicy, "Staging buffers of one bucket each that stay allocated.", "1"},
+      {"overlap.bucket_buffers", "integer", kPolicy,
+       "Staging buffers of one bucket each that stay allocated.", "1"},
       {"overlap.prefetch_units", "integer", kPolicy, "ZeRO-3: layers whose weights are gathered ahead.", "1"},
   };
 }
@@ -130,7 +134,6 @@ std::vector<Field> kernel_fields() {
       {"kernels.fused_elementwise", "true, false", kPolicy,
        "Bias + activation, and bias + dropout + add, are one kernel each.", "true"},
       {"kernels.fp32_logits", "true, false", kPolicy, "Logits are copied to fp32 for the loss.", "true"},
-      {"kernels.fused_cross_entropy", "true, false", kPolicy, "The loss is one kernel.", "false"},
   };
 }
 
@@ -141,8 +144,6 @@ std::vector<Field> other_fields() {
       {"offload.pinned", "true, false", "true", "Whether the host memory is page-locked.", "true"},
       {"compression.top_k", "number", "0", "Share of gradient elements that is sent; 0: all, uncompressed.",
        "0.01"},
-      {"network.fidelity", "`alpha-beta`", "`alpha-beta`", "Endpoints are shared, the fabric is not.",
-       "\"alpha-beta\""},
       {"network.algorithm", "`auto`, `ring`, `tree`, `nvls`, `nvls-tree`", "`auto`",
        "Of collectives; `auto`: as NCCL chooses.", "\"ring\""},
       {"network.protocol", "`auto`, `ll`, `ll128`, `simple`", "`auto`",

@@ -42,7 +42,8 @@ void read_recipe(Draft& d, ObjectReader& r) {
   recipe.master_weights = r.boolean("master_weights", usual.master_weights);
   recipe.optimizer_state_bytes =
       one_of(r, "optimizer_state_bytes", usual.optimizer_state_bytes,
-             adam ? std::vector<std::int64_t>{4, 8} : std::vector<std::int64_t>{usual.optimizer_state_bytes});
+             adam && half ? std::vector<std::int64_t>{4, 8}
+                          : std::vector<std::int64_t>{usual.optimizer_state_bytes});
   if (recipe.master_weights && !half)
     r.diagnostics().error(
         r.place("master_weights"),
@@ -94,7 +95,6 @@ void read_kernels(Draft& d, ObjectReader& r) {
   k.softmax_fp32_copy = r.boolean("softmax_fp32_copy", k.softmax_fp32_copy);
   k.fused_elementwise = r.boolean("fused_elementwise", k.fused_elementwise);
   k.fp32_logits = r.boolean("fp32_logits", k.fp32_logits);
-  k.fused_cross_entropy = r.boolean("fused_cross_entropy", k.fused_cross_entropy);
 }
 
 void read_offload(Draft& d, ObjectReader& r) {
@@ -107,7 +107,6 @@ void read_compression(Draft& d, ObjectReader& r) {
 }
 
 void read_network(Draft& d, ObjectReader& r) {
-  d.scenario.network.fidelity = r.choice<Fidelity>("fidelity", Fidelity::alpha_beta, fidelity_words());
   d.scenario.network.algorithm = r.choice<Algorithm>("algorithm", Algorithm::automatic, algorithm_words());
   d.scenario.network.protocol = r.choice<Protocol>("protocol", Protocol::automatic, protocol_words());
 }

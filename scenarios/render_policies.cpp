@@ -60,9 +60,8 @@ std::string render_policies() {
   table += row("`overlap.pipeline`", [](const Policy& p) { return text(p.pipeline); });
   table += row("`overlap.tensor_backward`", [](const Policy& p) { return text(p.tensor_backward); });
   table += row("`overlap.bucket_elements`", [](const Policy& p) { return text(p.bucket); });
-  table += row("`overlap.bucket_buffers`", [](const Policy& p) {
-    return std::string(p.stages_buckets ? "ZeRO: 1, overlapped 2" : "0");
-  });
+  table += row("`overlap.bucket_buffers`",
+               [](const Policy& p) { return std::string(p.stages_buckets ? "ZeRO: 1, overlapped 2" : "0"); });
   table += row("`overlap.prefetch_units`", prefetch);
   table += row("`kernels.fused_attention`", [](const Policy& p) { return text(p.kernels.fused_attention); });
   table += row("`kernels.fused_softmax`", [](const Policy& p) { return text(p.kernels.fused_softmax); });
@@ -71,8 +70,6 @@ std::string render_policies() {
   table +=
       row("`kernels.fused_elementwise`", [](const Policy& p) { return text(p.kernels.fused_elementwise); });
   table += row("`kernels.fp32_logits`", [](const Policy& p) { return text(p.kernels.fp32_logits); });
-  table += row("`kernels.fused_cross_entropy`",
-               [](const Policy& p) { return text(p.kernels.fused_cross_entropy); });
   table += row("`training.vocab_divisible_by`",
                [](const Policy& p) { return std::to_string(p.vocab_divisible_by); });
   return table;

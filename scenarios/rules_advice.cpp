@@ -1,4 +1,6 @@
 // Legal, but probably not what was meant: warnings that say what the plan will do, with the number.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "scenarios/rules.h"
@@ -7,14 +9,30 @@
 namespace orrery::scenarios {
 namespace {
 
+std::int64_t node_of(const hardware::Cluster& cluster, std::int64_t rank) {
+  return cluster.placement == hardware::Placement::packed ? rank / cluster.node.gpus : rank % cluster.nodes;
+}
+
+// Whether some tensor group has members on two machines.
+bool tensor_crosses(const Parallel& p, const hardware::Cluster& cluster) {
+  for (std::int64_t rank = 0; rank < p.world(); ++rank) {
+    const std::int64_t first = rank - rank / p.tp_stride % p.tp * p.tp_stride;
+    if (node_of(cluster, rank) != node_of(cluster, first)) return true;
+  }
+  return false;
+}
+
 void tensor_leaves_node(Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = d.scenario.parallel;
-  const int gpus = d.scenario.cluster.node.gpus;
-  if (d.scenario.cluster.graph || p.tp * p.tp_stride <= gpus) return;
+  const hardware::Cluster& cluster = d.scenario.cluster;
+  if (p.tp == 1 || !tensor_crosses(p, cluster)) return;
+  const int gpus = cluster.node.gpus;
   diagnostics.warning(
       d.at("parallel.tp"),
       fmt::format("tp={} spans nodes of {} GPUs: every layer waits for the network four times", p.tp, gpus),
-      "keep tp within a node, and put tp first in the order");
+      cluster.placement == hardware::Placement::packed
+          ? "keep tp within a node, and put tp first in the order"
+          : "placement \"packed\", or an order in which tp strides over the nodes");
 }
 
 void zero_shards_nothing(Draft& d, Diagnostics& diagnostics) {
@@ -78,6 +96,14 @@ void sharding_of_megatron(Draft& d, Diagnostics& diagnostics) {
       "zero 1");
 }
 
+// ZeRO-2 and 3 reduce unit by unit (frameworks.md): a bucket that holds the largest unit cuts nothing.
+bool bucket_cuts_nothing(const Scenario& s) {
+  const std::int64_t bucket = s.overlap.bucket_elements, embedding = s.model.vocab * s.model.hidden;
+  const std::int64_t layer = models::count(models::layer_parameters(s.model));
+  return s.parallel.zero >= 2 && s.overlap.bucket_buffers == 0 &&
+         (bucket == 0 || bucket > std::max(layer, embedding) / s.parallel.tp);
+}
+
 // Settings that stand in the file although this plan gives them nothing to do.
 void settings_without_effect(Draft& d, Diagnostics& diagnostics) {
   const Scenario& s = d.scenario;
@@ -90,8 +116,11 @@ void settings_without_effect(Draft& d, Diagnostics& diagnostics) {
   };
   const std::string zero = fmt::format("zero is {}", p.zero);
   idle("overlap.gradient_reduce", p.dp == 1, "dp is 1");
-  idle("overlap.bucket_elements", p.dp == 1, "dp is 1");
-  idle("overlap.bucket_size", p.dp == 1, "dp is 1");
+  for (const char* bucket : {"overlap.bucket_elements", "overlap.bucket_size"}) {
+    idle(bucket, p.dp == 1, "dp is 1");
+    idle(bucket, p.dp > 1 && bucket_cuts_nothing(s),
+         fmt::format("{}, which reduces each layer by itself, and no layer is larger", zero));
+  }
   idle("overlap.parameter_gather", p.zero != 1 && p.zero != 2, zero);
   idle("overlap.bucket_buffers", p.dp == 1, "dp is 1");
   idle("overlap.prefetch_units", p.zero != 3, zero);

@@ -15,6 +15,9 @@ constexpr double kActivationBytesMax = 1e15;
 // At full speed; real kernels run at a tenth of the peak or better, and the clock holds 9.2e6 s.
 constexpr double kStepSecondsMax = 2e5;
 
+// Memory of a prediction grows with ranks x relations (docs/models/engine.md, "Cost").
+constexpr std::int64_t kRanksMax = std::int64_t{1} << 20;
+
 constexpr std::int64_t kPipelineActionsMax = 50'000'000;
 
 constexpr double kBucketsMax = 2000.0;
@@ -43,6 +46,14 @@ double step_flops(const Scenario& s) {
   const double square = 16.0 * static_cast<double>(m.layers) * static_cast<double>(m.heads * m.head_dim) *
                         static_cast<double>(s.training.sequence_length);
   return tokens * (matrices + square);
+}
+
+void ranks_bounded(Draft& d, Diagnostics& diagnostics) {
+  const std::int64_t world = d.scenario.parallel.world();
+  if (world <= kRanksMax) return;
+  diagnostics.error(d.at("cluster"),
+                    fmt::format("{} ranks are more than the {} that can be simulated", world, kRanksMax),
+                    "fewer nodes");
 }
 
 void activations_bounded(Draft& d, Diagnostics& diagnostics) {
@@ -101,6 +112,7 @@ void buckets_bounded(Draft& d, Diagnostics& diagnostics) {
 
 const std::vector<Rule>& size_rules() {
   static const std::vector<Rule> rules = {
+      {"ranks", "the ranks can be told apart in memory", kWorldKnown, 0, ranks_bounded},
       {"activations", "the tensors of a microbatch can be counted", kModelKnown | kBatchKnown, 0,
        activations_bounded},
       {"clock", "a step fits the simulator's clock", kModelKnown | kClusterKnown | kBatchKnown, 0,

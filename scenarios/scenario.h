@@ -1,5 +1,6 @@
-// A Scenario, read, resolved and legal: what to train, on what, split how. `auto` values are solved and framework
-// policies filled in, so nothing downstream knows a framework. docs/reference/scenario.md lists every field.
+// A Scenario, read, resolved and legal: what to train, on what, split how. `auto` values are solved and
+// framework policies filled in, so nothing downstream knows a framework. docs/reference/scenario.md lists
+// every field.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,6 @@ enum class Framework : std::uint8_t { orrery, megatron, deepspeed, ddp };
 enum class PipelineSchedule : std::uint8_t { gpipe, one_f_one_b, interleaved };
 enum class Recompute : std::uint8_t { none, selective, full };
 enum class Optimizer : std::uint8_t { adam, sgd, sgd_momentum };
-enum class Fidelity : std::uint8_t { alpha_beta };
 enum class OffloadTarget : std::uint8_t { none, cpu };
 enum class Algorithm : std::uint8_t { automatic, ring, tree, nvls, nvls_tree };
 enum class Protocol : std::uint8_t { automatic, ll, ll128, simple };
@@ -29,11 +29,11 @@ struct Parallel {
   bool sequence_parallel = false;
   int zero = 0;  // 0: DDP; 1, 2, 3
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
-  // Layers of each virtual stage, in model order (pp * vpp entries; virtual stage v is chunk v / pp of rank v % pp).
-  // The embedding is with the first, the head with the last.
+  // Layers of each virtual stage, in model order (pp * vpp entries; virtual stage v is chunk v / pp of rank v
+  // % pp). The embedding is with the first, the head with the last.
   std::vector<std::int64_t> layers_of_stage;
-  // Rank = tp_index * tp_stride + dp_index * dp_stride + pp_index * pp_stride; from "order" (default tp-dp-pp:
-  // tensor neighbours adjacent, pipeline stages farthest apart).
+  // Rank = tp_index * tp_stride + dp_index * dp_stride + pp_index * pp_stride; from "order" (default
+  // tp-dp-pp: tensor neighbours adjacent, pipeline stages farthest apart).
   std::int64_t tp_stride = 1, dp_stride = 1, pp_stride = 1;
   std::int64_t world() const { return tp * pp * dp; }
 };
@@ -57,27 +57,28 @@ struct Training {
 // Element sizes and types of the mixed-precision recipe, e.g. megatron fp16: 2 + 4 + 4 + 8 = 18 B.
 struct Recipe {
   int weight_bytes = 2, gradient_bytes = 4;
-  bool master_weights = true;  // fp32 copy in the optimizer
+  bool master_weights = true;     // fp32 copy in the optimizer
   int optimizer_state_bytes = 8;  // Adam: two fp32 moments
   std::string name;
 };
 
 // What the framework does; filled from its policy table (scenarios/policy.h), each field can be overridden.
 struct Overlap {
-  bool gradient_reduce = true;    // data-parallel gradient traffic with the last microbatch's backward
-  bool parameter_gather = false;  // ZeRO-1/2: gather of updated weights with the next forward
-  bool pipeline = false;          // send / receive on streams of their own
-  bool tensor_backward = false;   // input-gradient all_reduce with the weight-gradient GEMM
-  std::int64_t bucket_elements = 0;      // gradient buckets; 0: one bucket
-  std::int64_t prefetch_units = 1;       // ZeRO-3: layers gathered ahead
-  std::int64_t bucket_buffers = 0;       // staging buffers of bucket_elements each that stay allocated
+  bool gradient_reduce = true;       // data-parallel gradient traffic with the last microbatch's backward
+  bool parameter_gather = false;     // ZeRO-1/2: gather of updated weights with the next forward
+  bool pipeline = false;             // send / receive on streams of their own
+  bool tensor_backward = false;      // input-gradient all_reduce with the weight-gradient GEMM
+  std::int64_t bucket_elements = 0;  // gradient buckets; 0: one bucket
+  std::int64_t prefetch_units = 1;   // ZeRO-3: layers gathered ahead
+  std::int64_t bucket_buffers = 0;   // staging buffers of bucket_elements each that stay allocated
 };
 
 // Which kernels a layer runs.
 struct Kernels {
-  bool fused_attention = true;   // flash attention; false: QK^T, softmax, dropout, PV with the s x s matrix
-  bool fused_softmax = true;     // separate attention: scale + mask + softmax in one kernel
-  bool softmax_fp32_copy = false;  // separate attention keeps softmax output in fp32 too (7 B/element instead of 5)
+  bool fused_attention = true;  // flash attention; false: QK^T, softmax, dropout, PV with the s x s matrix
+  bool fused_softmax = true;    // separate attention: scale + mask + softmax in one kernel
+  bool softmax_fp32_copy =
+      false;  // separate attention keeps softmax output in fp32 too (7 B/element instead of 5)
   bool fused_elementwise = true;  // bias + activation, bias + dropout + add in one kernel
   bool fp32_logits = true;        // logits are cast to fp32 for the loss
   bool fused_cross_entropy = false;
@@ -93,7 +94,6 @@ struct Compression {
 };
 
 struct Network {
-  Fidelity fidelity = Fidelity::alpha_beta;
   Algorithm algorithm = Algorithm::automatic;
   Protocol protocol = Protocol::automatic;
 };
@@ -106,8 +106,8 @@ struct Measured {  // what somebody measured; each optional
 
 // Where in the user's files late findings (does not fit, deadlock, bubble) point.
 struct Origins {
-  Place scenario, model, cluster, parallel, training, tp, pp, dp, vpp, zero, schedule, global_batch, micro_batch,
-      recompute, measured;
+  Place scenario, model, cluster, parallel, training, tp, pp, dp, vpp, zero, schedule, global_batch,
+      micro_batch, recompute, measured;
 };
 
 struct Scenario {
@@ -134,11 +134,12 @@ struct Scenario {
   }
 };
 
-// Reads a scenario file, its bases, its model and cluster; checks legality. Throws InputError with all errors.
+// Reads a scenario file, its bases, its model and cluster; checks legality. Throws InputError with all
+// errors.
 Scenario read_scenario(const std::string& path);
 
-// The same from parsed JSON (bases not yet merged); see scenarios/override.h for setting single fields. Problems go to
-// `diagnostics`, and the result is then unusable.
+// The same from parsed JSON (bases not yet merged); see scenarios/override.h for setting single fields.
+// Problems go to `diagnostics`, and the result is then unusable.
 Scenario resolve_scenario(const Json& json, Diagnostics& diagnostics);
 
 }  // namespace orrery::scenarios

@@ -40,11 +40,6 @@ const Words<hardware::Precision>& precision_words() {
   return words;
 }
 
-const Words<Fidelity>& fidelity_words() {
-  static const Words<Fidelity> words = {{"alpha-beta", Fidelity::alpha_beta}};
-  return words;
-}
-
 const Words<OffloadTarget>& offload_words() {
   static const Words<OffloadTarget> words = {{"none", OffloadTarget::none}, {"cpu", OffloadTarget::cpu}};
   return words;

@@ -18,7 +18,6 @@ const Words<PipelineSchedule>& schedule_words();
 const Words<Recompute>& recompute_words();
 const Words<Optimizer>& optimizer_words();
 const Words<hardware::Precision>& precision_words();
-const Words<Fidelity>& fidelity_words();
 const Words<OffloadTarget>& offload_words();
 const Words<Algorithm>& algorithm_words();
 const Words<Protocol>& protocol_words();
@@ -37,14 +36,6 @@ inline std::string word(Optimizer v) { return word(optimizer_words(), v); }
 inline std::string word(hardware::Precision v) { return word(precision_words(), v); }
 inline std::string word(Algorithm v) { return word(algorithm_words(), v); }
 inline std::string word(Protocol v) { return word(protocol_words(), v); }
-
-// "none | selective | full"
-template <typename Enum>
-std::string choices(const Words<Enum>& words) {
-  std::string text;
-  for (const auto& entry : words) text += (text.empty() ? "" : " | ") + entry.first;
-  return text;
-}
 
 // "1, 2 or 4"
 std::string alternatives(const std::vector<std::string>& words);

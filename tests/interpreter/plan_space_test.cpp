@@ -100,7 +100,6 @@ void draw_execution(Draws& d, Scenario& s) {
   s.kernels.softmax_fp32_copy = d.coin();
   s.kernels.fused_elementwise = d.coin();
   s.kernels.fp32_logits = d.coin();
-  s.kernels.fused_cross_entropy = d.coin();
   if (s.training.optimizer == scenarios::Optimizer::adam && d.below(4) == 0)
     s.offload.optimizer = scenarios::OffloadTarget::cpu;
 }

@@ -71,7 +71,6 @@ const std::vector<Plan> kBasics = {
     {"separate softmax",
      [](Scenario& s) { s.kernels.fused_attention = s.kernels.fused_softmax = false; s.kernels.softmax_fp32_copy = true; }},
     {"separate elementwise", [](Scenario& s) { s.kernels.fused_elementwise = false; }},
-    {"fused cross entropy", [](Scenario& s) { s.kernels.fused_cross_entropy = true; }},
     {"16-bit logits", [](Scenario& s) { s.kernels.fp32_logits = false; }},
     {"clipping", [](Scenario& s) { s.training.clip_gradient_norm = 0.1; }},
     {"sgd", [](Scenario& s) { s.training.optimizer = scenarios::Optimizer::sgd; }},

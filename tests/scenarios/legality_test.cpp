@@ -271,9 +271,12 @@ TEST(FrameworkRule, MegatronInterleavesMultiplesOfTheStages) {
 }
 
 TEST(FrameworkRule, BlockingInterleavingNeedsCompleteGroups) {
-  Parts parts{.parallel = R"("pp": 4, "vpp": 2)", .training = training(80, 1), .rest = R"("overlap": {"pipeline": false})"};
+  Parts parts{.parallel = R"("pp": 4, "vpp": 2)",
+              .training = training(80, 1),
+              .rest = R"("overlap": {"pipeline": false})"};
   const Read r = read(parts);
-  EXPECT_THAT(r.text(), HasSubstr("can deadlock unless the microbatches are a multiple of pp=4; there are 10"));
+  EXPECT_THAT(r.text(),
+              HasSubstr("can deadlock unless the microbatches are a multiple of pp=4; there are 10"));
   EXPECT_THAT(r.text(), HasSubstr("set overlap.pipeline to true, or use 8 or 12 microbatches"));
   parts.training = training(96, 1);
   EXPECT_EQ(read(parts).errors(), 0U);
@@ -365,6 +368,17 @@ TEST(SizeRule, Buckets) {
   EXPECT_EQ(bucket(R"("bucket_elements": 104858)").text(), "");
 }
 
+TEST(SizeRule, Ranks) {
+  const auto ranks = [](int nodes) {
+    return read(
+        Parts{.nodes = nodes, .training = R"("micro_batch": 1, "accumulation": 1, "sequence_length": 128)"});
+  };
+  EXPECT_EQ(ranks(131'072).text(), "");
+  const Read more = ranks(131'073);
+  EXPECT_EQ(more.errors(), 1U) << more.text();
+  EXPECT_THAT(more.text(), HasSubstr("1048584 ranks are more than the 1048576 that can be simulated"));
+}
+
 // 32,768 microbatches of a 70B model are slow, and legal.
 TEST(SizeRule, ManyMicrobatchesAreLegal) {
   const Read r = read(Parts{.model = R"("models/zoo/llama-2-70b.json")",
@@ -389,6 +403,22 @@ void expect_one_warning(const Parts& parts, const std::string& text) {
 TEST(Advice, TensorParallelismLeavesTheNode) {
   expect_one_warning(Parts{.parallel = R"("tp": 16)"}, "tp=16 spans nodes of 8 GPUs");
   expect_one_warning(Parts{.parallel = R"("tp": 4, "order": "dp-tp-pp")"}, "tp=4 spans nodes of 8 GPUs");
+}
+
+// Four nodes of 8 GPUs, dealt round-robin: ranks 0 to 3 are on four nodes, ranks 0, 4, 8, ... on one.
+TEST(Advice, TensorParallelismFollowsThePlacement) {
+  const std::string dealt =
+      R"({ "base": "hardware/clusters/a100-80g-16x8.json", "nodes": 4, "placement": "round_robin" })";
+  expect_one_warning(Parts{.cluster = dealt, .parallel = R"("tp": 4)"}, "tp=4 spans nodes of 8 GPUs");
+  EXPECT_EQ(read(Parts{.cluster = dealt, .parallel = R"("tp": 4, "order": "dp-tp-pp", "pp": 2)"}).text(), "");
+}
+
+// Groups of 4 on nodes of 6 GPUs: the first fits, the second is on two nodes.
+TEST(Advice, TensorGroupThatStraddlesTwoNodes) {
+  const std::string six =
+      R"({ "base": "hardware/clusters/a100-80g-16x8.json", "nodes": 2, "node": { "gpus": 6 } })";
+  expect_one_warning(Parts{.cluster = six, .parallel = R"("tp": 4)", .training = training(6, 1)},
+                     "tp=4 spans nodes of 6 GPUs");
 }
 
 TEST(Advice, OneReplicaShardsNothing) {
@@ -421,6 +451,24 @@ TEST(Advice, SchedulesThatTheFrameworkLacks) {
                      "deepspeed has no interleaved schedule");
   expect_one_warning(Parts{.framework = "megatron", .parallel = R"("zero": 3)"},
                      "Megatron-LM's distributed optimizer is ZeRO-1");
+}
+
+// 7B: a layer has 202,383,360 parameters, the embedding 131,072,000.
+TEST(Advice, BucketLargerThanALayerUnderZero) {
+  const auto with = [](const char* parallel, const char* overlap, const char* framework = "orrery") {
+    return Parts{.model = R"("models/zoo/llama-2-7b.json")",
+                 .framework = framework,
+                 .parallel = parallel,
+                 .rest = std::string(R"("overlap": { )") + overlap + " }"};
+  };
+  for (const char* idle :
+       {R"("bucket_elements": 500000000)", R"("bucket_elements": 0)", R"("bucket_size": "1 GB")"})
+    expect_one_warning(with(R"("zero": 2)", idle),
+                       "has no effect: zero is 2, which reduces each layer by itself");
+  EXPECT_EQ(read(with(R"("zero": 2)", R"("bucket_elements": 100000000)")).text(), "");
+  EXPECT_EQ(read(with(R"("zero": 1)", R"("bucket_elements": 500000000)")).text(), "");
+  // DeepSpeed's buckets are buffers, too, which take memory.
+  EXPECT_EQ(read(with(R"("zero": 2)", R"("bucket_elements": 500000000)", "deepspeed")).text(), "");
 }
 
 TEST(Advice, SettingsWithoutEffect) {

@@ -92,6 +92,7 @@ TEST(Policy, RecipeCanBeChangedAndSaysSo) {
   EXPECT_THAT(scenario(R"("recipe": { "gradient_bytes": 3 })").text(),
               HasSubstr("gradient_bytes=3 is not supported here"));
   EXPECT_THAT(scenario(R"("recipe": { "optimizer_state_bytes": 0 })").text(), HasSubstr("use 4 or 8"));
+  EXPECT_EQ(scenario(R"("recipe": { "optimizer_state_bytes": 4 })").text(), "");
 }
 
 TEST(Policy, MasterCopyOfFp32Refused) {
@@ -100,6 +101,18 @@ TEST(Policy, MasterCopyOfFp32Refused) {
     "precision": "fp32")",
                  .rest = R"("recipe": { "master_weights": true })"});
   EXPECT_THAT(r.text(), HasSubstr("there is no master copy"));
+}
+
+TEST(Policy, MomentsOfFp32AreFp32) {
+  const auto with = [](const char* precision) {
+    return read(Parts{.training = std::string(R"("global_batch": 64, "micro_batch": 1, "sequence_length": 128,
+    "precision": ")") + precision +
+                                  "\"",
+                      .rest = R"("recipe": { "optimizer_state_bytes": 4 })"});
+  };
+  for (const char* whole : {"fp32", "tf32"})
+    EXPECT_THAT(with(whole).text(), HasSubstr("optimizer_state_bytes=4 is not supported here")) << whole;
+  EXPECT_EQ(with("bf16").text(), "");
 }
 
 TEST(Policy, VocabularyPadding) {
