@@ -81,7 +81,6 @@ struct Kernels {
       false;  // separate attention keeps softmax output in fp32 too (7 B/element instead of 5)
   bool fused_elementwise = true;  // bias + activation, bias + dropout + add in one kernel
   bool fp32_logits = true;        // logits are cast to fp32 for the loss
-  bool fused_cross_entropy = false;
 };
 
 struct Offload {
