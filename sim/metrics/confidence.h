@@ -13,18 +13,14 @@
 #include <vector>
 
 #include "hardware/cluster.h"
-#include "schedule/ir.h"
-#include "sim/cost/kernel_cost.h"
 #include "sim/metrics/result.h"
-#include "sim/network/network_model.h"
+#include "sim/metrics/undisturbed_time.h"
 
 namespace orrery::sim {
 
 struct ConfidenceInput {
-  const schedule::Schedule& schedule;
   const hardware::Cluster& cluster;
-  const KernelCost& cost;
-  const NetworkModel& network;
+  const UndisturbedTime& undisturbed;
   const std::array<double, kShares>& waterfall;  // seconds, averaged over ranks
   double communication_total;                    // share of the step in which a transfer is active
 };

@@ -19,26 +19,43 @@ Bytes states(const StageResult& stage) {
          of_kind(stage, BufferKind::optimizer);
 }
 
-// What the states would take with more of them sharded over dp.
-std::string sharding_hint(const scenarios::Scenario& scenario, const StageResult& stage) {
-  const scenarios::Parallel& p = scenario.parallel;
-  const Bytes weights = of_kind(stage, BufferKind::weight), gradients = of_kind(stage, BufferKind::gradient);
+// The highest ZeRO stage that is legal in this plan (scenarios/rules_framework.cpp).
+int highest_zero(const scenarios::Scenario& s) {
+  if (s.parallel.dp == 1) return s.parallel.zero;
+  const bool whole_gradients = s.framework == scenarios::Framework::deepspeed || s.model.tied_embeddings;
+  if (s.framework == scenarios::Framework::ddp || (s.parallel.pp > 1 && whole_gradients)) return 1;
+  return 3;
+}
+
+// Weights, gradients and optimizer states of a program's units under a ZeRO stage; 2 and 3 hold the whole
+// gradients and weights of the units at work besides.
+Bytes states_under(const scenarios::Scenario& s, const schedule::Program& program, int zero) {
+  const scenarios::Recipe& recipe = s.recipe;
+  const bool on_host = s.offload.optimizer == scenarios::OffloadTarget::cpu;
+  const int optimizer = on_host ? 0 : (recipe.master_weights ? 4 : 0) + recipe.optimizer_state_bytes;
+  std::int64_t bytes = 0;
+  for (const schedule::Unit& unit : program.units) {
+    const std::int64_t shard = unit.elements / s.parallel.dp;
+    bytes += recipe.weight_bytes * (zero >= 3 ? shard : unit.elements) +
+             recipe.gradient_bytes * (zero >= 2 ? shard : unit.elements) +
+             optimizer * (zero >= 1 ? shard : unit.elements);
+  }
+  return Bytes(bytes);
+}
+
+std::string sharding_hint(const scenarios::Scenario& s, const schedule::Program& program,
+                          const StageResult& stage) {
+  std::string stages;
+  for (int zero = s.parallel.zero + 1; zero <= highest_zero(s); ++zero)
+    stages += fmt::format("{}zero {} would make them {}{}", stages.empty() ? "" : ", ", zero,
+                          zero > 1 ? "about " : "", human_bytes(states_under(s, program, zero)));
+  const std::string are = fmt::format("states are {} a GPU", human_bytes(states(stage)));
+  if (!stages.empty()) return fmt::format("{}; {}; or raise tp or pp", are, stages);
   const Bytes optimizer = of_kind(stage, BufferKind::optimizer);
-  const std::int64_t dp = p.dp;
-  const auto shard = [&](Bytes b) { return Bytes(b.count() / dp); };
-  if (dp > 1 && p.zero == 0)
-    return fmt::format("states are {} a GPU; zero 1 would make them {}, zero 3 about {}",
-                       human_bytes(states(stage)), human_bytes(weights + gradients + shard(optimizer)),
-                       human_bytes(shard(states(stage))));
-  if (dp > 1 && p.zero < 3)
-    return fmt::format("states are {} a GPU; zero 3 would make them about {}; or raise tp or pp",
-                       human_bytes(states(stage)), human_bytes(shard(weights + gradients) + optimizer));
-  if (scenario.offload.optimizer == scenarios::OffloadTarget::none)
-    return fmt::format(
-        "states are {} a GPU: more GPUs (tp, pp{}), or offload.optimizer \"cpu\", which frees {}",
-        human_bytes(states(stage)), p.zero > 0 ? ", dp" : "", human_bytes(optimizer));
-  return fmt::format("states are {} a GPU even with the optimizer on the host: more GPUs, or a smaller model",
-                     human_bytes(states(stage)));
+  if (s.offload.optimizer == scenarios::OffloadTarget::none)
+    return fmt::format("{}: more GPUs (tp, pp{}), or offload.optimizer \"cpu\", which frees {}", are,
+                       s.parallel.zero > 0 ? ", dp" : "", human_bytes(optimizer));
+  return are + " even with the optimizer on the host: more GPUs, or a smaller model";
 }
 
 struct Blame {
@@ -46,9 +63,9 @@ struct Blame {
   std::string hint;
 };
 
-Blame blame_states(const scenarios::Scenario& s, const StageResult& stage) {
-  const bool can_shard = s.parallel.dp > 1 && s.parallel.zero < 3;
-  return {can_shard ? s.origins.zero : s.origins.model, sharding_hint(s, stage)};
+Blame blame_states(const scenarios::Scenario& s, const schedule::Program& program, const StageResult& stage) {
+  const bool can_shard = s.parallel.zero < highest_zero(s);
+  return {can_shard ? s.origins.zero : s.origins.model, sharding_hint(s, program, stage)};
 }
 
 Blame blame_activations(const scenarios::Scenario& s, const StageResult& stage) {
@@ -66,8 +83,8 @@ Blame blame_activations(const scenarios::Scenario& s, const StageResult& stage) 
   return {s.origins.training, take + ": shorter sequences, or more tp with sequence parallelism"};
 }
 
-Blame blame(const scenarios::Scenario& s, const StageResult& stage) {
-  return states(stage) > of_kind(stage, BufferKind::activation) ? blame_states(s, stage)
+Blame blame(const scenarios::Scenario& s, const schedule::Program& program, const StageResult& stage) {
+  return states(stage) > of_kind(stage, BufferKind::activation) ? blame_states(s, program, stage)
                                                                 : blame_activations(s, stage);
 }
 
@@ -88,10 +105,11 @@ void advise_host(const scenarios::Scenario& s, const Result& result, std::vector
 
 }  // namespace
 
-std::vector<Diagnostic> memory_advice(const scenarios::Scenario& s, const Result& result) {
+std::vector<Diagnostic> memory_advice(const scenarios::Scenario& s, const schedule::Schedule& schedule,
+                                      const Result& result) {
   std::vector<Diagnostic> found;
   const StageResult& stage = result.stages[result.worst_stage];
-  const Blame cause = blame(s, stage);
+  const Blame cause = blame(s, schedule.programs[result.worst_stage], stage);
   switch (result.device_verdict) {
     case Verdict::does_not_fit:
       found.push_back(

@@ -9,9 +9,11 @@
 #include "sim/cost/analytic_cost.h"
 #include "sim/metrics/advice.h"
 #include "sim/metrics/confidence.h"
+#include "sim/metrics/limits.h"
 #include "sim/metrics/rank_memory.h"
 #include "sim/metrics/step_flops.h"
 #include "sim/metrics/step_time.h"
+#include "sim/metrics/undisturbed_time.h"
 #include "sim/network/alpha_beta.h"
 
 namespace orrery::sim {
@@ -26,9 +28,25 @@ namespace {
   throw InputError(text);
 }
 
-void verify_schedule(const scenarios::Scenario& scenario, const schedule::Schedule& schedule) {
-  const std::vector<schedule::Finding> findings = schedule::verify(schedule);
-  if (!findings.empty()) refuse(scenario, findings.front().message, findings.front().lines);
+// Returns what was too large to check.
+std::vector<schedule::Finding> verify_schedule(const scenarios::Scenario& scenario,
+                                               const schedule::Schedule& schedule,
+                                               const PredictOptions& options) {
+  if (!options.verify) return {};
+  std::vector<schedule::Finding> findings = schedule::verify(schedule, options.verification);
+  for (const schedule::Finding& f : findings)
+    if (!f.unchecked) refuse(scenario, f.message, f.lines);
+  return findings;
+}
+
+// A time that the clock cannot hold is the user's to mend: absurdly slow hardware.
+template <typename Compute>
+auto within_the_clock(const scenarios::Scenario& scenario, Compute&& compute) {
+  try {
+    return compute();
+  } catch (const DurationTooLong& error) {
+    refuse_endless_op(scenario, error.what());
+  }
 }
 
 void fill_memory(const scenarios::Scenario& scenario, const schedule::Schedule& schedule, Result& r) {
@@ -46,9 +64,8 @@ void fill_memory(const scenarios::Scenario& scenario, const schedule::Schedule& 
   r.verdict = std::max(r.device_verdict, r.host_verdict);
 }
 
-void fill_confidence(const Prediction& p, const hardware::Cluster& cluster, const KernelCost& cost,
-                     const NetworkModel& network, Result& r) {
-  Confidence c = confidence_of({p.schedule, cluster, cost, network, r.waterfall_s, r.communication_total});
+void fill_confidence(const hardware::Cluster& cluster, const UndisturbedTime& undisturbed, Result& r) {
+  Confidence c = confidence_of({cluster, undisturbed, r.waterfall_s, r.communication_total});
   r.step_time_s = interval_of(r.step_time_s.value, c.parts);
   r.measured_fraction = c.measured;
   r.interpolated_fraction = c.interpolated;
@@ -56,13 +73,16 @@ void fill_confidence(const Prediction& p, const hardware::Cluster& cluster, cons
   r.parts = std::move(c.parts);
 }
 
-void fill_warnings(const scenarios::Scenario& scenario, Result& r) {
-  const auto append = [&](std::vector<Diagnostic> more) {
-    for (Diagnostic& d : more) r.warnings.push_back(std::move(d));
-  };
-  append(memory_advice(scenario, r));
-  append(time_advice(scenario, r));
-  append(scenario.warnings);
+void fill_simulated(const SimulationResult& simulation, Result& r) {
+  r.fingerprint = simulation.fingerprint;
+  r.events = simulation.events;
+  r.exact = simulation.exact;
+  r.microbatches_simulated = simulation.microbatches_simulated;
+  r.step_time_s.value = simulation.step_time.seconds();
+}
+
+void append(std::vector<Diagnostic>& all, std::vector<Diagnostic> more) {
+  for (Diagnostic& d : more) all.push_back(std::move(d));
 }
 
 }  // namespace
@@ -70,25 +90,31 @@ void fill_warnings(const scenarios::Scenario& scenario, Result& r) {
 Prediction predict(const scenarios::Scenario& scenario, const PredictOptions& options) {
   Prediction p;
   p.schedule = schedule::compile(scenario);
-  if (options.verify) verify_schedule(scenario, p.schedule);
+  refuse_too_large(scenario, p.schedule, options.simulation);
+  const std::vector<schedule::Finding> unchecked = verify_schedule(scenario, p.schedule, options);
   const auto cost =
       make_analytic_cost(scenario.cluster, scenario.training.precision, scenario.offload.pinned);
   const AlphaBeta network(scenario.cluster, scenario.network);
-  p.simulation = simulate(p.schedule, scenario.cluster, *cost, network, options.simulation);
+  const UndisturbedTime undisturbed = within_the_clock(
+      scenario, [&] { return undisturbed_time(p.schedule, *cost, network, scenario.network); });
+  refuse_endless(scenario, undisturbed);
+  p.simulation = within_the_clock(
+      scenario, [&] { return simulate(p.schedule, scenario.cluster, *cost, network, options.simulation); });
   if (p.simulation.deadlocked) refuse(scenario, "the schedule deadlocks", p.simulation.deadlock);
   Result& r = p.result;
   r.scenario = scenario.name;
-  r.fingerprint = p.simulation.fingerprint;
-  r.events = p.simulation.events;
-  r.step_time_s.value = p.simulation.step_time.seconds();
+  fill_simulated(p.simulation, r);
   fill_memory(scenario, p.schedule, r);
   fill_time_shares(p.schedule, p.simulation, r);
-  fill_confidence(p, scenario.cluster, *cost, network, r);
+  fill_confidence(scenario.cluster, undisturbed, r);
   const StepFlops flops = step_flops(p.schedule, scenario.training.attention_flops_causal);
   r.model_flops = flops.model;
   r.hardware_flops = flops.hardware;
   fill_rates(scenario, r);
-  fill_warnings(scenario, r);
+  append(r.warnings, memory_advice(scenario, p.schedule, r));
+  append(r.warnings, time_advice(scenario, r));
+  append(r.warnings, answer_advice(scenario, r, undisturbed.disobedient, unchecked));
+  append(r.warnings, scenario.warnings);
   return p;
 }
 

@@ -3,6 +3,7 @@
 
 #include "scenarios/scenario.h"
 #include "schedule/ir.h"
+#include "schedule/verify.h"
 #include "sim/metrics/result.h"
 
 namespace orrery::sim {
@@ -16,10 +17,11 @@ struct Prediction {
 struct PredictOptions {
   SimulationOptions simulation;
   bool verify = true;
+  schedule::VerifyOptions verification;
 };
 
-// Throws InputError when the schedule deadlocks (it points at the scenario's schedule). A plan that does not
-// fit still gets its time, marked.
+// Throws InputError when the schedule deadlocks (it points at the scenario's schedule), and when it is too
+// long or too large to simulate (limits.h). A plan that does not fit still gets its time, marked.
 Prediction predict(const scenarios::Scenario& scenario, const PredictOptions& options = {});
 
 }  // namespace orrery::sim

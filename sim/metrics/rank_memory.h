@@ -16,8 +16,8 @@ namespace orrery::sim {
 // Names, ranks, memory and fixed lines of every program; waterfalls are left empty.
 std::vector<StageResult> stage_memory(const schedule::Schedule& schedule, const hardware::Cluster& cluster);
 
-// Groups of more than one member that the rank's ops use, equal sets of members counted once: NCCL
-// communicators.
+// NCCL communicators: groups of more than one member that the rank's ops use, equal sets of members counted
+// once, but for the second pipe group, which exists to have a communicator of its own.
 std::int64_t communicators(const schedule::Schedule& schedule, std::int64_t rank);
 
 // What a caching allocator loses because it asks the driver for large blocks in steps of 2 MiB.

@@ -57,6 +57,7 @@ struct Result {
   double communication_total = 0.0, communication_exposed = 0.0;  // shares of the step, averaged over ranks
   std::array<double, 4> communication_by_group{}, exposed_by_group{};  // tensor, data, pipe, other
   double bubble_fraction = 0.0, gpu_busy = 0.0;
+  double compute_slowed = 0.0;  // share of the step: what kernels take longer because transfers take SMs
   std::array<double, kShares> waterfall_s{};  // averaged over ranks; sums to the step
   std::vector<StageResult> stages;
   std::size_t worst_stage = 0;
@@ -68,6 +69,8 @@ struct Result {
   std::vector<Diagnostic> warnings;                // each with what to try in `hint`
   // To N tokens (scenario training.tokens), when asked.
   double steps_to_tokens = 0.0, hours_to_tokens = 0.0, gpu_hours_to_tokens = 0.0;
+  std::int64_t microbatches_simulated = 0;  // of training.microbatches; the others are known from the period
+  bool exact = true;                        // false: they are averaged, because the loop has no exact period
   std::uint64_t fingerprint = 0, events = 0;
   double wall_s = 0.0;
   std::int64_t peak_rss_bytes = 0;

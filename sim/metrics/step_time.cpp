@@ -1,5 +1,6 @@
 #include "sim/metrics/step_time.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/check.h"
@@ -25,6 +26,8 @@ void fill_time_shares(const schedule::Schedule& schedule, const SimulationResult
         result.stages[static_cast<std::size_t>(schedule.program_group.index(c.representative))];
     add_waterfall(c, static_cast<double>(c.ranks) / static_cast<double>(stage.ranks), stage.waterfall_s);
     if (step <= 0.0) continue;
+    const Duration compute = c.waterfall[static_cast<std::size_t>(Share::compute)];
+    result.compute_slowed += of_world * std::max(0.0, (compute - c.compute_alone).seconds()) / step;
     result.communication_total += of_world * c.communication_any.seconds() / step;
     for (std::size_t g = 0; g < 4; ++g)
       result.communication_by_group[g] += of_world * c.communication[g].seconds() / step;

@@ -36,6 +36,9 @@ Trying less_communication(const scenarios::Scenario& s, std::size_t group) {
     if (p.zero == 3)
       return {s.origins.zero,
               "a larger micro_batch (weights are gathered once a microbatch), or zero 1 or 2"};
+    if (p.zero == 2)
+      return {s.origins.zero,
+              "a larger micro_batch (gradients travel once a microbatch), or zero 1 (once a step)"};
     if (!s.overlap.gradient_reduce)
       return {s.origins.dp, "overlap.gradient_reduce, or a larger global_batch"};
     return {s.origins.dp, "a larger global_batch (gradients travel once a step), or less dp"};

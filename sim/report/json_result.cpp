@@ -148,6 +148,7 @@ Out document(const scenarios::Scenario& s, const Result& r, bool runtime) {
                  {"exposed_by_group", by_group(r.exposed_by_group)}};
   out["bubble_fraction"] = r.bubble_fraction;
   out["gpu_busy_fraction"] = r.gpu_busy;
+  out["compute_slowed_fraction"] = r.compute_slowed;
   out["waterfall"] = waterfall(r.waterfall_s);
   out["memory"] = memory(r);
   out["per_stage"] = stages(r);
@@ -160,6 +161,7 @@ Out document(const scenarios::Scenario& s, const Result& r, bool runtime) {
                         {"hours", r.hours_to_tokens},
                         {"gpu_hours", r.gpu_hours_to_tokens}};
   out["warnings"] = warnings(r);
+  out["simulated"] = {{"microbatches", r.microbatches_simulated}, {"exact", r.exact}};
   out["fingerprint"] = fmt::format("{:016x}", r.fingerprint);
   if (runtime)
     out["runtime"] = {{"events", r.events}, {"wall_s", r.wall_s}, {"peak_rss_bytes", r.peak_rss_bytes}};

@@ -91,6 +91,9 @@ std::string waterfall(const Result& r) {
     text += wrapped(fmt::format("{} of the step ({} not hidden): {}", percent_text(r.communication_total),
                                 percent_text(r.communication_exposed), groups),
                     "  transfers are active ");
+  if (r.compute_slowed >= kWorthALine)
+    text +=
+        fmt::format("  transfers take SMs from kernels: {} of the step\n", percent_text(r.compute_slowed));
   return text;
 }
 

@@ -1,6 +1,7 @@
 // What lies outside the schedule's memory, the verdict, and who is blamed.
 #include <gtest/gtest.h>
 
+#include "base/quantities.h"
 #include "schedule/compile.h"
 #include "sim/metrics/predict.h"
 #include "sim/metrics/rank_memory.h"
@@ -40,6 +41,74 @@ TEST(Communicators, TheTiedEmbeddingHasOneOfItsOwn) {
   g.global_batch = 16;
   const schedule::Schedule s = schedule::compile(gpt(g));
   EXPECT_EQ(communicators(s, 0), communicators(s, s.program_group.member(0, 1)) + 1);
+}
+
+// The second pipe group exists to have a communicator of its own, though its members are those of the first.
+TEST(Communicators, TwoStagesOfSeveralChunksHaveTwoPipes) {
+  Gpt g;
+  g.gpus = 8;
+  g.tp = 4;
+  g.pp = 2;
+  g.global_batch = 8;
+  const std::int64_t one = communicators(schedule::compile(gpt(g)), 0);
+  g.parallel = R"(, "vpp": 2)";
+  EXPECT_EQ(communicators(schedule::compile(gpt(g)), 0), one + 1);
+}
+
+// What the hint of a plan whose states do not fit says.
+std::string states_hint(const Gpt& g) {
+  scenarios::Scenario s = gpt(g);
+  s.cluster.gpu.memory = Bytes::from_mib(64);
+  for (const Diagnostic& d : predict(s).result.warnings)
+    if (d.hint.rfind("states are", 0) == 0) return d.hint;
+  return {};
+}
+
+Gpt replicas(const char* framework, int zero) {
+  Gpt g;
+  g.gpus = 8;
+  g.hidden = 2048;
+  g.heads = 32;
+  g.sequence = 128;
+  g.micro_batch = 1;
+  g.global_batch = 16;
+  g.framework = framework;
+  g.zero = zero;
+  g.recompute = "full";
+  return g;
+}
+
+TEST(StatesHint, SaysWhatEachLegalStageWouldTake) {
+  const std::int64_t p = models::parameter_count(gpt(replicas("deepspeed", 0)).model);
+  const std::string hint = states_hint(replicas("deepspeed", 0));
+  EXPECT_NE(hint.find("zero 1 would make them " + human_bytes(Bytes(4 * p + 12 * p / 8))), std::string::npos)
+      << hint;
+  EXPECT_NE(hint.find("zero 2 would make them about " + human_bytes(Bytes(2 * p + 14 * p / 8))),
+            std::string::npos)
+      << hint;
+  EXPECT_NE(hint.find("zero 3 would make them about " + human_bytes(Bytes(16 * p / 8))), std::string::npos)
+      << hint;
+}
+
+// Under ZeRO-2 gradients are sharded already: only the weights are left to divide.
+TEST(StatesHint, DoesNotDivideGradientsTwice) {
+  const std::int64_t p = models::parameter_count(gpt(replicas("deepspeed", 2)).model);
+  const std::string hint = states_hint(replicas("deepspeed", 2));
+  EXPECT_NE(hint.find("zero 3 would make them about " + human_bytes(Bytes(16 * p / 8))), std::string::npos)
+      << hint;
+}
+
+TEST(StatesHint, NamesNoStageThatTheFrameworkRefuses) {
+  const std::string ddp = states_hint(replicas("ddp", 0));
+  EXPECT_NE(ddp.find("zero 1"), std::string::npos) << ddp;
+  EXPECT_EQ(ddp.find("zero 3"), std::string::npos) << ddp;
+  for (const char* framework : {"deepspeed", "megatron"}) {  // megatron: the embedding is tied
+    Gpt g = replicas(framework, 1);
+    g.pp = 2;
+    const std::string hint = states_hint(g);
+    EXPECT_NE(hint, "");
+    EXPECT_EQ(hint.find("zero"), std::string::npos) << hint;
+  }
 }
 
 TEST(FixedMemory, SumsToTheTotal) {

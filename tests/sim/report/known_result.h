@@ -66,6 +66,8 @@ inline Result known_result() {
   r.exposed_by_group = {0.125, 0.025, 0.025, 0.0};
   r.bubble_fraction = 0.05;
   r.gpu_busy = 0.75;
+  r.compute_slowed = 0.02;
+  r.microbatches_simulated = 4;
   r.waterfall_s = r.stages.front().waterfall_s;
   r.capacity = Bytes(84'987'740'160);
   r.host_capacity = Bytes(2'199'023'255'552);
