@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/cost/host_model.h"
 #include "tests/sim/cost/gpus.h"
 
 namespace orrery::sim {
@@ -41,17 +40,6 @@ TEST(MemoryModel, HalfTheBandwidthDoublesLargeKernels) {
 
 TEST(MemoryModel, ReductionsAreSlowerThanStreams) {
   for (const hardware::Gpu& gpu : shipped_gpus()) EXPECT_GT(seconds(gpu, 1e9, true), seconds(gpu, 1e9)) << gpu.name;
-}
-
-TEST(HostModel, PageableCopiesAreSlowerAndGpusShareHostMemory) {
-  hardware::Cluster cluster;
-  cluster.gpu = gpu_named("a100-sxm4-80gb");
-  cluster.node.gpus = 8;
-  cluster.node.host_memory_bandwidth = Bandwidth(400e9);
-  const HostDevice host = host_device(cluster);
-  EXPECT_NEAR(copy_seconds(24e9, host, true), 1.0, 1e-3);  // 24 GB/s usable
-  EXPECT_GT(copy_seconds(24e9, host, false), 2.0);
-  EXPECT_NEAR(cpu_adam_seconds(25e9, host), 1.0, 1e-9);  // 400 GB/s, half usable, eight processes
 }
 
 }  // namespace
