@@ -7,6 +7,12 @@ namespace {
 
 constexpr std::size_t kSimple = 2;
 
+// Channels of one pair, that is thread blocks on both. Between machines: the default of
+// NCCL_NCHANNELS_PER_NET_PEER (NCCL 2.12 to 2.2x, src/graph/paths.cc; later versions choose by NIC). Inside:
+// assumed; NCCL derives it from the NVLinks between the two, and no measurement of ours tells how many SMs a
+// pair holds.
+constexpr int kNetworkPairChannels = 2, kInsidePairChannels = 8;
+
 double latency_us(const hardware::Cluster& cluster, bool crosses, double hop_latency_us) {
   const Correction& correction = correction_of(cluster.gpu);
   if (!crosses) return correction.point_to_point_us;
@@ -42,11 +48,13 @@ Estimate pair_estimate(const hardware::Cluster& cluster, const PairLinks& links,
   Estimate estimate;
   estimate.latency_us = latency_us(cluster, links.crosses, links.hop_latency_us);
   estimate.bandwidth = links.width;
-  if (!links.crosses && links.nvlink) estimate.bandwidth *= links.nvswitch ? correction.pair : correction.bandwidth;
+  if (!links.crosses && links.nvlink)
+    estimate.bandwidth *= links.nvswitch ? correction.pair : correction.bandwidth;
   estimate.port_bytes = links.crosses ? 0.0 : bytes;
   estimate.machine_bytes = links.crosses ? bytes : 0.0;
   estimate.choice_us = estimate.time_us(bytes);
-  estimate.channels = used_channels(links.crosses ? 2 : 8, bytes, scenarios::Protocol::simple, 1.0);
+  estimate.channels = used_channels(links.crosses ? kNetworkPairChannels : kInsidePairChannels, bytes,
+                                    scenarios::Protocol::simple, 1.0);
   return estimate;
 }
 
