@@ -90,7 +90,16 @@ void read_overlap(Draft& d, ObjectReader& r) {
 
 void read_kernels(Draft& d, ObjectReader& r) {
   Kernels& k = d.scenario.kernels = policy_of(d.scenario.framework).kernels;
-  k.fused_attention = r.boolean("fused_attention", k.fused_attention);
+  // FlashAttention (Dao et al. 2022, and 2 of 2023) has no kernels for GPUs before Ampere.
+  const hardware::Gpu& gpu = d.scenario.cluster.gpu;
+  const bool flash = gpu.compute_capability >= 80;
+  k.fused_attention = r.boolean("fused_attention", k.fused_attention && flash);
+  if (k.fused_attention && !flash && gpu.compute_capability > 0)
+    r.diagnostics().warning(r.place("fused_attention"),
+                            fmt::format("there is no FlashAttention for {}: another fused kernel is assumed, at the "
+                                        "speed fitted for newer GPUs",
+                                        gpu.name),
+                            "false is what runs there usually");
   k.fused_softmax = r.boolean("fused_softmax", k.fused_softmax);
   k.softmax_fp32_copy = r.boolean("softmax_fp32_copy", k.softmax_fp32_copy);
   k.fused_elementwise = r.boolean("fused_elementwise", k.fused_elementwise);

@@ -80,10 +80,11 @@ void schedule_of_framework(Draft& d, Diagnostics& diagnostics) {
   const bool foreign = (f == Framework::megatron && p.schedule == PipelineSchedule::gpipe) ||
                        (f == Framework::deepspeed && p.schedule != PipelineSchedule::one_f_one_b);
   if (p.pp == 1 || !foreign) return;
-  diagnostics.warning(
-      d.at("parallel.schedule"),
-      fmt::format("{} has no {} schedule: simulated with its other policies", word(f), word(p.schedule)),
-      f == Framework::megatron ? "\"1f1b\" or \"interleaved\"" : "\"1f1b\"");
+  const bool by_chunks = p.schedule == PipelineSchedule::interleaved && !d.written("parallel.schedule");
+  diagnostics.error(d.at(by_chunks ? "parallel.vpp" : "parallel.schedule"),
+                    fmt::format("{} has no {} schedule", word(f), word(p.schedule)),
+                    f == Framework::megatron ? "use \"1f1b\" or \"interleaved\", or framework \"orrery\""
+                                             : "use \"1f1b\" without vpp, or framework \"orrery\"");
 }
 
 void sharding_of_megatron(Draft& d, Diagnostics& diagnostics) {

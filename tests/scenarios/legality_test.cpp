@@ -445,12 +445,26 @@ TEST(Advice, SelectiveRecomputationWithFusedAttention) {
 }
 
 TEST(Advice, SchedulesThatTheFrameworkLacks) {
-  expect_one_warning(Parts{.framework = "megatron", .parallel = R"("pp": 2, "schedule": "gpipe")"},
-                     "megatron has no gpipe schedule");
-  expect_one_warning(Parts{.framework = "deepspeed", .parallel = R"("pp": 2, "vpp": 2)"},
-                     "deepspeed has no interleaved schedule");
+  const Read gpipe = read(Parts{.framework = "megatron", .parallel = R"("pp": 2, "schedule": "gpipe")"});
+  EXPECT_EQ(gpipe.errors(), 1U);
+  EXPECT_THAT(gpipe.text(), HasSubstr("megatron has no gpipe schedule"));
+  const Read chunks = read(Parts{.framework = "deepspeed", .parallel = R"("pp": 2, "vpp": 2)"});
+  EXPECT_EQ(chunks.errors(), 1U);
+  EXPECT_THAT(chunks.text(), HasSubstr("deepspeed has no interleaved schedule"));
   expect_one_warning(Parts{.framework = "megatron", .parallel = R"("zero": 3)"},
                      "Megatron-LM's distributed optimizer is ZeRO-1");
+}
+
+// FlashAttention needs an Ampere GPU: without one, attention is not fused unless the scenario insists.
+TEST(Policy, FusedAttentionNeedsAmpere) {
+  const Parts volta{.cluster = R"("hardware/clusters/dgx-1-v100.json")",
+                    .training = training(64, 1, R"(, "precision": "fp16")")};
+  EXPECT_FALSE(read(volta).scenario.kernels.fused_attention);
+  EXPECT_TRUE(read(Parts{}).scenario.kernels.fused_attention);
+  Parts insists = volta;
+  insists.rest = R"("kernels": { "fused_attention": true })";
+  EXPECT_TRUE(read(insists).scenario.kernels.fused_attention);
+  EXPECT_THAT(read(insists).text(), HasSubstr("no FlashAttention"));
 }
 
 // 7B: a layer has 202,383,360 parameters, the embedding 131,072,000.
