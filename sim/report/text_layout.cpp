@@ -10,7 +10,11 @@
 
 namespace orrery::sim {
 
-std::string seconds_text(double seconds) { return human_duration(Duration::from_seconds_up(seconds)); }
+std::string seconds_text(double seconds) {
+  constexpr double kDay = 86400.0;  // a Duration ends after 106 days; training runs need not
+  if (seconds >= 100.0 * kDay) return number_text(seconds / kDay) + " d";
+  return human_duration(Duration::from_seconds_up(seconds));
+}
 
 std::string bytes_text(double bytes) {
   return human_bytes(Bytes(static_cast<std::int64_t>(std::llround(bytes))));
