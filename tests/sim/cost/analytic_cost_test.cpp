@@ -145,7 +145,8 @@ TEST(AnalyticCost, FusedAttentionBeatsSeparateKernels) {
 }
 
 TEST(AnalyticCost, HostWorkAndCopies) {
-  const hardware::Cluster cluster = one_node("a100-sxm4-80gb");
+  hardware::Cluster cluster = one_node("a100-sxm4-80gb");
+  cluster.node.pcie_switches = cluster.node.gpus;
   const auto pinned = make_analytic_cost(cluster, Precision::bf16),
              pageable = make_analytic_cost(cluster, Precision::bf16, false);
   OneOp copy(OpKind::copy_to_host);
