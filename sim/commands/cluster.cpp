@@ -90,17 +90,25 @@ void check_options(const ClusterOptions& o, const hardware::Cluster& cluster) {
   if (o.collective.empty() && o.gpus > 0) refuse("--gpus is of a collective", "add --collective all_reduce");
 }
 
-int cluster(const ClusterOptions& o, Output& out) {
-  const AlphaBeta model(read(o.file), wanted_of(o));
-  check_options(o, model.cluster());
+ClusterAnswer answer_of(const ClusterOptions& o, const AlphaBeta& model) {
   ClusterAnswer answer;
   answer.report = report_cluster(model);
   answer.all_links = o.links;
   if (o.from >= 0) answer.path = report_path(model, o.from, o.to);
   if (!o.collective.empty()) answer.collective = table_of(o, model);
   if (!answer.path && !answer.collective) answer.matrix = bandwidth_matrix(model);
+  return answer;
+}
+
+int cluster(const ClusterOptions& o, Output& out) try {
+  const AlphaBeta model(read(o.file), wanted_of(o));
+  check_options(o, model.cluster());
+  const ClusterAnswer answer = answer_of(o, model);
   out.write(o.json ? cluster_json(answer) : cluster_text(answer));
   return kFine;
+} catch (const DurationTooLong& error) {
+  refuse(fmt::format("{}: a transfer takes too long: {}", o.file, error.what()),
+         "a smaller --size, or the cluster's bandwidths, efficiency and oversubscription");
 }
 
 template <typename Enum>

@@ -65,8 +65,12 @@ std::string size_text(Bytes size) {
 }
 
 std::string header_text(const ClusterReport& r) {
-  return fmt::format("{}\n  {} node{} of {} x {}: {} GPUs\n  fabric: {}\n", r.name, r.nodes,
-                     r.nodes == 1 ? "" : "s", r.gpus_per_node, r.gpu, r.gpus, r.fabric);
+  std::string text = fmt::format("{}\n  {} node{} of {} x {}: {} GPUs\n  fabric: {}\n", r.name, r.nodes,
+                                 r.nodes == 1 ? "" : "s", r.gpus_per_node, r.gpu, r.gpus, r.fabric);
+  if (!r.nic_source.empty())
+    text += wrapped(fmt::format("{} of line rate ({})", percent_text(r.nic_efficiency), r.nic_source),
+                    "  NICs: ");
+  return text;
 }
 
 std::string links_text(const ClusterAnswer& a) {
@@ -203,10 +207,16 @@ std::string cluster_text(const ClusterAnswer& a) {
 
 std::string cluster_json(const ClusterAnswer& a) {
   const ClusterReport& r = a.report;
-  Out out = {{"schema_version", 1}, {"name", r.name},
-             {"gpu", r.gpu},        {"fabric", r.fabric},
-             {"nodes", r.nodes},    {"gpus_per_node", r.gpus_per_node},
-             {"gpus", r.gpus},      {"links", links_json(r.links)}};
+  Out out = {{"schema_version", 1},
+             {"name", r.name},
+             {"gpu", r.gpu},
+             {"fabric", r.fabric},
+             {"nodes", r.nodes},
+             {"gpus_per_node", r.gpus_per_node},
+             {"gpus", r.gpus},
+             {"nic_efficiency", r.nic_efficiency},
+             {"nic_source", r.nic_source},
+             {"links", links_json(r.links)}};
   if (a.matrix) out["bandwidth"] = matrix_json(*a.matrix);
   if (a.path) out["path"] = path_json(*a.path);
   if (a.collective) out["collective"] = collective_json(*a.collective);

@@ -14,11 +14,16 @@ using Port = Endpoints::Port;
 const char* fabric_name(const hardware::Cluster& cluster) {
   if (cluster.graph) return "explicit graph";
   switch (cluster.fabric.kind) {
-    case FabricKind::none: return "none";
-    case FabricKind::one_switch: return "one switch";
-    case FabricKind::fat_tree_2: return "two-level fat tree";
-    case FabricKind::fat_tree_3: return "three-level fat tree";
-    case FabricKind::rail_optimised: return "rail-optimised";
+    case FabricKind::none:
+      return "none";
+    case FabricKind::one_switch:
+      return "one switch";
+    case FabricKind::fat_tree_2:
+      return "two-level fat tree";
+    case FabricKind::fat_tree_3:
+      return "three-level fat tree";
+    case FabricKind::rail_optimised:
+      return "rail-optimised";
   }
   return "?";
 }
@@ -38,10 +43,14 @@ class Names {
     const VertexIndex from = boost::source(arc, graph), to = boost::target(arc, graph);
     const bool nvlink = graph[arc].link_class == LinkClass::nvlink;
     std::string shared;
-    if (graph[from].kind == VertexKind::gpu) shared = port(node, from, nvlink ? Port::nvlink_out : Port::pcie_out);
-    else if (graph[to].kind == VertexKind::gpu) shared = port(node, to, nvlink ? Port::nvlink_in : Port::pcie_in);
-    else if (graph[arc].link_class == LinkClass::network) shared = nic(from, to);
-    return {vertex(node, from), vertex(node, to), graph[arc].link_class, Bandwidth(graph[arc].usable), shared};
+    if (graph[from].kind == VertexKind::gpu)
+      shared = port(node, from, nvlink ? Port::nvlink_out : Port::pcie_out);
+    else if (graph[to].kind == VertexKind::gpu)
+      shared = port(node, to, nvlink ? Port::nvlink_in : Port::pcie_in);
+    else if (graph[arc].link_class == LinkClass::network)
+      shared = nic(from, to);
+    return {vertex(node, from), vertex(node, to), graph[arc].link_class, Bandwidth(graph[arc].usable),
+            shared};
   }
 
  private:
@@ -78,7 +87,8 @@ struct Way {
   int nic_from = 0, nic_to = 0;
 };
 
-// In a rail-optimised fabric a message changes rails inside its machine, over NVLink, before it leaves (NCCL's PXN).
+// In a rail-optimised fabric a message changes rails inside its machine, over NVLink, before it leaves
+// (NCCL's PXN).
 Way way_out(const AlphaBeta& model, const GpuPlace& from, const GpuPlace& to) {
   const Endpoints& ends = model.endpoints();
   Way way{from, to, ends.nics_of(from).front(), ends.nics_of(to).front()};
@@ -114,18 +124,29 @@ void append_fabric(const AlphaBeta& model, const Way& way, std::vector<ReportLin
 
 const char* name(LinkClass link_class) {
   switch (link_class) {
-    case LinkClass::nvlink: return "NVLink";
-    case LinkClass::pcie: return "PCIe";
-    case LinkClass::socket: return "socket";
-    case LinkClass::network: return "network";
+    case LinkClass::nvlink:
+      return "NVLink";
+    case LinkClass::pcie:
+      return "PCIe";
+    case LinkClass::socket:
+      return "socket";
+    case LinkClass::network:
+      return "network";
   }
   return "?";
 }
 
 ClusterReport report_cluster(const AlphaBeta& model) {
   const hardware::Cluster& cluster = model.cluster();
-  ClusterReport report{cluster.name, cluster.gpu.name, fabric_name(cluster), cluster.nodes,
-                       cluster.gpus(), cluster.node.gpus, {}};
+  ClusterReport report{cluster.name,
+                       cluster.gpu.name,
+                       fabric_name(cluster),
+                       cluster.nodes,
+                       cluster.gpus(),
+                       cluster.node.gpus,
+                       cluster.fabric.efficiency,
+                       cluster.fabric.nic_source,
+                       {}};
   const Names names(model);
   const Graph& graph = model.topology().graph;
   for (auto [arc, end] = boost::edges(graph); arc != end; ++arc) report.links.push_back(names.link(0, *arc));
@@ -149,7 +170,8 @@ ReportPath report_path(const AlphaBeta& model, std::int64_t from, std::int64_t t
     append_route(model, a.node, ends.vertex_of(a), ends.vertex_of(b), path.links);
   } else {
     const Way way = way_out(model, a, b);
-    if (way.from.local != a.local) append_route(model, a.node, ends.vertex_of(a), ends.vertex_of(way.from), path.links);
+    if (way.from.local != a.local)
+      append_route(model, a.node, ends.vertex_of(a), ends.vertex_of(way.from), path.links);
     append_route(model, a.node, ends.vertex_of(way.from), ends.nic_vertex(a.node, way.nic_from), path.links);
     append_fabric(model, way, path.links);
     append_route(model, b.node, ends.nic_vertex(b.node, way.nic_to), ends.vertex_of(b), path.links);

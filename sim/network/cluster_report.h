@@ -1,5 +1,6 @@
-// What the `cluster` command prints: the links of a machine (or of the whole explicit graph), and the path between any two
-// GPUs with its usable bandwidth. Names are those of traces: a link that transfers share says as which resource.
+// What the `cluster` command prints: the links of a machine (or of the whole explicit graph), and the path
+// between any two GPUs with its usable bandwidth. Names are those of traces: a link that transfers share says
+// as which resource.
 #pragma once
 
 #include <string>
@@ -10,7 +11,7 @@
 namespace orrery::sim {
 
 struct ReportLink {
-  std::string from, to;   // "node0/gpu3", "node0/nvswitch", "leaf1", ...
+  std::string from, to;  // "node0/gpu3", "node0/nvswitch", "leaf1", ...
   LinkClass link_class = LinkClass::pcie;
   Bandwidth usable;       // one direction
   std::string shared_as;  // NetworkModel::resource_name of the endpoint that this direction loads, or empty
@@ -27,7 +28,11 @@ struct ClusterReport {
   std::string name, gpu, fabric;
   std::int64_t nodes = 0, gpus = 0;
   int gpus_per_node = 0;
-  std::vector<ReportLink> links;  // each direction; of machine 0, its NICs' network links included, or of the whole graph
+  double nic_efficiency =
+      0.0;  // usable share of the NICs' line rate, and where that is from; empty: no fabric
+  std::string nic_source;
+  std::vector<ReportLink>
+      links;  // each direction; of machine 0, its NICs' network links included, or of the whole graph
 };
 
 ClusterReport report_cluster(const AlphaBeta& model);

@@ -51,6 +51,17 @@ TEST(ExitCodes, APlanThatDoesNotFitGetsItsTimeUnlessAFitIsRequired) {
   EXPECT_EQ(run({"check", kFits}).code, 0);
 }
 
+// 4 GiB over NICs of 10 kB/s, a thousandth of which passes a leaf: years.
+TEST(ExitCodes, ATransferThatTheClockCannotHoldIsTwo) {
+  const Scratch scratch;
+  const std::string slow = scratch.file(
+      "slow.json",
+      R"({"base": "hardware/clusters/a100-80g-16x8.json", "node": {"nics": {"count": 1, "line": "1 MB/s"}},
+ "fabric": {"efficiency": 0.01, "oversubscription": 1000, "nodes_per_leaf": 1}})");
+  expect_refused({"cluster", slow, "--collective", "all_reduce"}, "a transfer takes too long");
+  EXPECT_EQ(run({"cluster", slow, "--collective", "all_reduce", "--size", "1 KiB"}).code, 0);
+}
+
 TEST(ExitCodes, WrongFilesAreTwo) {
   const Scratch scratch;
   const std::string text = slurp(kFits);
