@@ -21,16 +21,32 @@ std::string node_hint(const hardware::Cluster& c, std::int64_t ways) {
   return fmt::format(", or a cluster of {} nodes", alternatives(nearest_multiples(c.nodes, step)));
 }
 
+// Of the divisors of `n`, those that the model can be cut by; all of them where it cannot be cut by any.
+std::vector<std::int64_t> sensible(std::int64_t n, std::int64_t (*remainder)(const models::Architecture&, std::int64_t),
+                                   const models::Architecture& a) {
+  std::vector<std::int64_t> all = divisors(n), good;
+  for (const std::int64_t value : all)
+    if (remainder(a, value) == 0) good.push_back(value);
+  return good.empty() ? all : good;
+}
+std::int64_t heads_left(const models::Architecture& a, std::int64_t tp) { return a.heads % tp + a.kv_heads % tp; }
+std::int64_t layers_left(const models::Architecture& a, std::int64_t pp) { return a.layers % pp; }
+
 void report_indivisible(const Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = d.scenario.parallel;
   const hardware::Cluster& c = d.scenario.cluster;
+  const models::Architecture& a = d.scenario.model;
   const std::int64_t world = c.gpus();
   std::string hint;
-  if (world % p.pp == 0) hint = fmt::format("use tp {}", alternatives(nearest(divisors(world / p.pp), p.tp)));
-  if (world % p.tp == 0)
+  if (world % p.pp == 0)
+    hint = fmt::format("use tp {}", alternatives(nearest(sensible(world / p.pp, heads_left, a), p.tp)));
+  if (world % p.tp == 0 && heads_left(a, p.tp) == 0)
     hint += fmt::format("{}pp {}", hint.empty() ? "use " : ", or ",
-                        alternatives(nearest(divisors(world / p.tp), p.pp)));
-  if (hint.empty()) hint = fmt::format("use tp {}", alternatives(nearest(divisors(world), p.tp)));
+                        alternatives(nearest(sensible(world / p.tp, layers_left, a), p.pp)));
+  if (hint.empty()) {  // neither alone helps
+    const std::int64_t tp = nearest(sensible(world, heads_left, a), p.tp).front();
+    hint = fmt::format("use tp {} with pp {}", tp, alternatives(nearest(sensible(world / tp, layers_left, a), p.pp)));
+  }
   diagnostics.error(d.written("parallel.pp") && world % p.tp == 0 ? d.at("parallel.pp") : d.at("parallel.tp"),
                     fmt::format("tp={} x pp={} = {} does not divide the cluster's {}", p.tp, p.pp,
                                 p.tp * p.pp, cluster_text(c)),

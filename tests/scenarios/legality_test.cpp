@@ -282,6 +282,14 @@ TEST(FrameworkRule, BlockingInterleavingNeedsCompleteGroups) {
   EXPECT_EQ(read(parts).errors(), 0U);
 }
 
+// 32 GPUs, 32 heads, 32 layers: no tp goes with pp 6 and no pp with tp 3, so both are named.
+TEST(WorldRule, AdviceCanBeTaken) {
+  const Read r = read(Parts{.parallel = R"("tp": 3, "pp": 6)"});
+  EXPECT_THAT(r.text(), HasSubstr("use tp 2 with pp 4 or 8"));
+  EXPECT_EQ(read(Parts{.parallel = R"("tp": 2, "pp": 4)"}).errors(), 0U);
+  EXPECT_EQ(read(Parts{.parallel = R"("tp": 2, "pp": 8)"}).errors(), 0U);
+}
+
 TEST(FrameworkRule, TiedEmbeddingUnderZero) {
   const Parts tied{.parallel = R"("pp": 2, "zero": 2)"};
   EXPECT_THAT(read(tied).text(),
