@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <ostream>
 
-#include "sim/metrics/predict.h"
+#include "schedule/compile.h"
+#include "sim/cost/analytic_cost.h"
+#include "sim/engine/simulation.h"
+#include "sim/network/alpha_beta.h"
 #include "tests/sim/metrics/written_scenario.h"
 
 namespace orrery::sim {
@@ -49,20 +52,44 @@ std::vector<Story> stories(const SimulationResult& result) {
   return all;
 }
 
-SimulationResult simulated(const scenarios::Scenario& scenario, bool fold, bool extrapolate) {
-  PredictOptions options;
-  options.verify = false;
-  options.simulation.fold = fold;
-  options.simulation.extrapolate = extrapolate;
-  return predict(scenario, options).simulation;
-}
+// The same network without its patterns: every list of members is planned by itself, as nothing folded may
+// assume.
+class WithoutPatterns final : public NetworkModel {
+ public:
+  explicit WithoutPatterns(const NetworkModel& model) : model_(model) {}
+  TransferPlan collective(schedule::OpKind kind, Bytes bytes,
+                          std::span<const std::int64_t> members) const override {
+    return model_.collective(kind, bytes, members);
+  }
+  TransferPlan point_to_point(std::int64_t from, std::int64_t to, Bytes bytes) const override {
+    return model_.point_to_point(from, to, bytes);
+  }
+  std::uint32_t resource_count() const override { return model_.resource_count(); }
+  std::string resource_name(std::uint32_t resource) const override { return model_.resource_name(resource); }
+  void loads(const TransferPlan& plan, std::int64_t rank, bool sends, bool receives,
+             std::vector<Load>& out) const override {
+    model_.loads(plan, rank, sends, receives, out);
+  }
+
+ private:
+  const NetworkModel& model_;
+};
 
 // Returns the classes that the folded run took.
 std::size_t expect_folded_is_unfolded(const scenarios::Scenario& scenario) {
+  const schedule::Schedule schedule = schedule::compile(scenario);
+  const hardware::Cluster& cluster = scenario.cluster;
+  const auto cost = make_analytic_cost(cluster, scenario.training.precision, scenario.offload.pinned);
+  const AlphaBeta network(cluster, scenario.network);
+  const WithoutPatterns each(network);
   std::size_t classes = 0;
   for (const bool extrapolate : {false, true}) {
-    const SimulationResult folded = simulated(scenario, true, extrapolate),
-                           full = simulated(scenario, false, extrapolate);
+    SimulationOptions options;
+    options.extrapolate = extrapolate;
+    const SimulationResult folded = simulate(schedule, cluster, *cost, network, options);
+    options.fold = false;
+    const SimulationResult full = simulate(schedule, cluster, *cost, each, options);
+    EXPECT_FALSE(folded.deadlocked || full.deadlocked);
     EXPECT_EQ(full.classes.size(), static_cast<std::size_t>(scenario.parallel.world()));
     EXPECT_TRUE(folded.exact && full.exact);
     EXPECT_EQ(folded.step_time, full.step_time);
