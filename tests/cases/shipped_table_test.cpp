@@ -24,7 +24,7 @@ bool is_megatron(const std::string& path) {
 
 TEST(ShippedTable, PredictedBesideMeasured) {
   Table table = {{"scenario", "of", "measured", "predicted", "error"}};
-  int megatron = 0;
+  int megatron = 0, of_2022 = 0;
   for (const std::string& path : shipped_scenarios()) {
     const Case c = run_case(path);
     if (!c.scenario.measured) continue;
@@ -35,9 +35,11 @@ TEST(ShippedTable, PredictedBesideMeasured) {
       if (!is_megatron(path)) continue;
       EXPECT_LT(std::abs(row.error()), 0.10) << path;
       ++megatron;
+      if (path.find("korthikanti/") != std::string::npos) ++of_2022;
     }
   }
   EXPECT_GE(megatron, 10);
+  EXPECT_GE(of_2022, 6) << "22B to 1T of Korthikanti et al. 2022";
   expect_block(kDocument, "measured", markdown(table));
 }
 
