@@ -111,7 +111,8 @@ void settings_without_effect(Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = s.parallel;
   const auto idle = [&](const char* path, bool without_effect, std::string why) {
     // A base says what many scenarios have in common; that one of them does not need it all is no news.
-    const bool own = d.at(path).source == s.origins.scenario.source;
+    const auto& source = d.at(path).source;
+    const bool own = source == s.origins.scenario.source || (source && source->path.starts_with("--set"));
     if (without_effect && d.written(path) && own)
       diagnostics.warning(d.at(path), fmt::format("{} has no effect: {}", path, why));
   };

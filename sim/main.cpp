@@ -6,10 +6,21 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <string>
 
 #include "base/check.h"
 #include "base/diagnostics.h"
 #include "sim/commands/command.h"
+
+namespace {
+
+// The last words. Where they cannot be written either, the exit code has to do.
+void say(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   namespace sim = orrery::sim;
@@ -23,16 +34,15 @@ int main(int argc, char** argv) {
   } catch (const sim::ReaderGone&) {
     return sim::kWorldFailed;
   } catch (const orrery::InputError& error) {
-    fmt::print(stderr, "{}", error.what());
+    say(error.what());
     return sim::kWrongInput;
   } catch (const orrery::WorldError& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
+    say(fmt::format("error: {}\n", error.what()));
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "error: out of memory\n");
+    say("error: out of memory\n");
   } catch (const std::exception& error) {
-    fmt::print(stderr,
-               "error: Orrery itself failed; please report this with the command and its files\n  {}\n",
-               error.what());
+    say(fmt::format("error: Orrery itself failed; please report this with the command and its files\n  {}\n",
+                    error.what()));
   }
   return sim::kWorldFailed;
 }

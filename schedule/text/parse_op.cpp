@@ -165,9 +165,10 @@ KernelShape read_shape(Line& line) {
 std::uint16_t add_formal(Line& line, TextScope& scope, const std::string& name, const Formal& formal) {
   Block& block = scope.block();
   if (block.formal_count >= kMost16) line.fail("too many formals in one block");
-  const auto index = static_cast<std::uint16_t>(block.formal_count++);
+  const auto index = static_cast<std::uint16_t>(block.formal_count);
   if (!scope.formals.emplace(name, index).second)
     line.fail(fmt::format("there is a formal {} in this block already", name), "give it another name");
+  ++block.formal_count;
   scope.program().formals.push_back(formal);
   return index;
 }

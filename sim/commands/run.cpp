@@ -1,9 +1,12 @@
 // `run`: one report per scenario, or one JSON document, or a CSV table.
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -70,12 +73,20 @@ void write_results(const RunOptions& o, const std::vector<scenarios::Scenario>& 
   }
 }
 
+void refuse_to_overwrite(const std::string& trace, const std::string& input) {
+  std::error_code missing;  // a trace file that does not exist yet is nobody's input
+  if (!trace.empty() && std::filesystem::equivalent(trace, input, missing))
+    throw InputError(
+        fmt::format("error: --trace {} would overwrite the scenario\n  hint: name another file\n", trace));
+}
+
 int run(const RunOptions& o, Output& out) {
   ScenarioOptions named = o.scenarios;
   if (!o.tokens.empty()) named.sets.push_back("training.tokens=" + o.tokens);
   const std::vector<scenarios::Scenario> scenarios = load_scenarios(named);
   if (!o.trace.empty() && scenarios.size() > 1)
     throw InputError("error: --trace takes one scenario\n  hint: run each with a trace file of its own\n");
+  for (const scenarios::Scenario& scenario : scenarios) refuse_to_overwrite(o.trace, scenario.path);
   std::optional<TraceFile> trace;
   if (!o.trace.empty()) trace.emplace(o.trace);
   PredictOptions options = predict_options(o.full);

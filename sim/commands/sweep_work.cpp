@@ -5,8 +5,12 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
+
+#include "base/check.h"
 
 namespace orrery::sim {
 namespace {
@@ -61,8 +65,15 @@ class Workers {
  public:
   Workers(Board& board, unsigned threads, const std::function<SweepRow(std::size_t)>& compute)
       : board_(board) {
-    for (unsigned t = 0; t < threads; ++t)
-      threads_.emplace_back([&board, &compute] { work(board, compute); });
+    threads_.reserve(threads);
+    for (unsigned t = 0; t < threads; ++t) {
+      try {
+        threads_.emplace_back([&board, &compute] { work(board, compute); });
+      } catch (const std::system_error& error) {  // the system gives no more threads: fewer do the work
+        if (threads_.empty()) throw WorldError(std::string("no thread could be started: ") + error.what());
+        return;
+      }
+    }
   }
   ~Workers() {
     board_.fail(nullptr);

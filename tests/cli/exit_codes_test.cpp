@@ -132,6 +132,24 @@ TEST(ExitCodes, AReaderThatGoesAwayEndsItQuietly) {
   EXPECT_THAT(ran.out, Not(HasSubstr("error")));
 }
 
+TEST(ExitCodes, MessagesThatCannotBeWrittenKeepTheirCode) {
+  EXPECT_THAT(run_shell("orrery run /no/such.json 2>/dev/full; echo \"code $?\"", ".").out, HasSubstr("code 2"));
+  EXPECT_THAT(run_shell("orrery run /no/such.json 2>&-; echo \"code $?\"", ".").out, HasSubstr("code 2"));
+}
+
+TEST(ExitCodes, ATraceNeverOverwritesItsScenario) {
+  const Scratch scratch;
+  const std::string copy = scratch.file("own.json", slurp(kFits));
+  expect_refused({"run", copy, "--trace", copy}, "would overwrite the scenario");
+  EXPECT_EQ(slurp(copy), slurp(kFits));
+}
+
+TEST(ExitCodes, GoalsOfManyMonthsAreTold) {
+  const Ran ran = run({"run", kFits, "--tokens", "1e15"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr(" d"));
+}
+
 TEST(ExitCodes, DeadlocksAreNoWithTheirCycle) {
   const Ran ran = run({"check", "tests/cli/send_first.schedule"});
   EXPECT_EQ(ran.code, 1);

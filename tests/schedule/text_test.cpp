@@ -217,6 +217,16 @@ program a slots 2 {
     EXPECT_THAT(errors, testing::HasSubstr(expected));
 }
 
+// A formal that is refused is not counted, so what follows finds the right ones.
+TEST(Text, ARepeatedFormalIsRefusedAndLeavesNoHole) {
+  const std::string text =
+      "world 1\nprogram p {\n  buffer a bf16[2] activation\n  buffer b bf16[2] workspace\n  block d {\n"
+      "    formal x = a\n    formal x = a\n    fill y:b[2]w\n  }\n}\n";
+  Diagnostics diagnostics;
+  parse(std::make_shared<const SourceFile>(SourceFile{"twice", text}), diagnostics);
+  EXPECT_THAT(diagnostics.text(), testing::HasSubstr("there is a formal x in this block already"));
+}
+
 TEST(Text, UnclosedAndEmptyFilesAreErrors) {
   EXPECT_THAT(errors_of(""), testing::HasSubstr("there is no program"));
   EXPECT_THAT(errors_of("program a {\n"), testing::HasSubstr("a { is never closed"));
