@@ -3,6 +3,8 @@
 // share of it that was used.
 #include <benchmark/benchmark.h>
 
+#include <chrono>
+#include <cstdint>
 #include <string>
 
 #include "scenarios/scenario.h"
@@ -22,11 +24,11 @@ void whole_program(benchmark::State& state, const std::string& file, double budg
   double seconds = 0.0;
   std::uint64_t events = 0;
   for (auto _ : state) {
-    const auto start = benchmark::ChronoClockNow();
+    const auto start = std::chrono::steady_clock::now();
     const scenarios::Scenario scenario = scenarios::read_scenario(file);
     const sim::Prediction p = sim::predict(scenario);
     benchmark::DoNotOptimize(sim::run_report(scenario, p.result));
-    seconds += benchmark::ChronoClockNow() - start;
+    seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     events += p.result.events;
   }
   const double each = 1e3 * seconds / static_cast<double>(state.iterations());
