@@ -3,8 +3,8 @@
 // share of it that was used.
 #include <benchmark/benchmark.h>
 
-#include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <string>
 
 #include "scenarios/scenario.h"
@@ -24,11 +24,11 @@ void whole_program(benchmark::State& state, const std::string& file, double budg
   double seconds = 0.0;
   std::uint64_t events = 0;
   for (auto _ : state) {
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();
     const scenarios::Scenario scenario = scenarios::read_scenario(file);
     const sim::Prediction p = sim::predict(scenario);
     benchmark::DoNotOptimize(sim::run_report(scenario, p.result));
-    seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    seconds += static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
     events += p.result.events;
   }
   const double each = 1e3 * seconds / static_cast<double>(state.iterations());
