@@ -81,7 +81,7 @@ TEST(Topology, PairsUseTheirBridgeAndPcieElsewhere) {
 // Four V100 with six links each: two to every other one, and as much of a ring as six links carry.
 TEST(Topology, MeshSharesTheLinksOfAGpuOutOverItsPairs) {
   const Machine machine(shipped_cluster("v100-4gpu-2edr-16x4"));
-  for (const int to : {1, 2, 3}) {
+  for (const std::size_t to : {1U, 2U, 3U}) {
     EXPECT_EQ(machine.between(0, to).arcs.size(), 1U);
     EXPECT_DOUBLE_EQ(machine.between(0, to).width, 2 * 20e9);
   }
