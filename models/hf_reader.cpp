@@ -61,11 +61,11 @@ const HfFamily* family_of(const Json& text, const Json& outer, Diagnostics& diag
 std::string name_of(const Json& text, const Json& outer, const std::string& family) {
   const std::string named = text_of(outer, "_name_or_path").empty() ? text_of(text, "_name_or_path")
                                                                     : text_of(outer, "_name_or_path");
-  const std::string last = std::filesystem::path(named).filename().string();
+  std::string last = std::filesystem::path(named).filename().string();
   if (!last.empty()) return last;
   if (outer.place.source == nullptr) return family;
-  const std::filesystem::path path(outer.place.source->path);
-  const std::string stem = path.stem().string();
+  const std::filesystem::path path = std::filesystem::absolute(outer.place.source->path).lexically_normal();
+  std::string stem = path.stem().string();
   if (!stem.empty() && stem != "config") return stem;
   const std::string folder = path.parent_path().filename().string();
   return folder.empty() ? family : folder;

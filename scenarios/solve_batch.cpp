@@ -20,6 +20,7 @@ std::string dp_hint(const Draft& d, std::int64_t per_replica) {
   if (*d.global_batch % per_replica != 0) return "";
   const std::vector<std::int64_t> dps = nearest(divisors(*d.global_batch / per_replica), p.dp);
   std::vector<std::int64_t> gpus;
+  gpus.reserve(dps.size());
   for (const std::int64_t dp : dps) gpus.push_back(dp * p.tp * p.pp);
   return fmt::format(", or dp {} ({} GPUs)", alternatives(dps), alternatives(gpus));
 }

@@ -73,6 +73,7 @@ std::string alternatives(const std::vector<std::string>& words) {
 
 std::string alternatives(const std::vector<std::int64_t>& values) {
   std::vector<std::string> words;
+  words.reserve(values.size());
   for (const std::int64_t value : values) words.push_back(std::to_string(value));
   return alternatives(words);
 }

@@ -15,7 +15,7 @@ namespace {
 
 class Writer {
  public:
-  Writer(Stage& stage) : s(stage), messages_(stage) { write_unit_blocks(); }
+  explicit Writer(Stage& stage) : stage_(stage), messages_(stage) { write_unit_blocks(); }
 
   void begin();
   void step(const StageStep& step, std::uint32_t microbatch_step);
@@ -44,19 +44,23 @@ class Writer {
   void gather_updated();
   void update();
 
-  std::int64_t virtual_stage(std::uint32_t chunk) const { return chunk * s.scenario.parallel.pp + s.index; }
+  std::int64_t virtual_stage(std::uint32_t chunk) const {
+    return chunk * stage_.scenario.parallel.pp + stage_.index;
+  }
   bool is_first(std::uint32_t chunk) const { return virtual_stage(chunk) == 0; }
   bool is_last(std::uint32_t chunk) const {
-    return virtual_stage(chunk) == s.scenario.parallel.pp * s.chunks - 1;
+    return virtual_stage(chunk) == stage_.scenario.parallel.pp * stage_.chunks - 1;
   }
-  bool recomputes() const { return s.scenario.training.recompute == scenarios::Recompute::full; }
-  bool data_parallel() const { return s.scenario.parallel.dp > 1; }
-  bool has_embedding_unit() const { return s.has_embedding || (s.has_head && s.model().tied_embeddings); }
+  bool recomputes() const { return stage_.scenario.training.recompute == scenarios::Recompute::full; }
+  bool data_parallel() const { return stage_.scenario.parallel.dp > 1; }
+  bool has_embedding_unit() const {
+    return stage_.has_embedding || (stage_.has_head && stage_.model().tied_embeddings);
+  }
   std::uint32_t unit_of(UnitKind kind) const {
-    return kind == UnitKind::head ? s.head_unit : s.embedding_unit;
+    return kind == UnitKind::head ? stage_.head_unit : stage_.embedding_unit;
   }
 
-  Stage& s;
+  Stage& stage_;
   MessageBlocks messages_;
   std::map<std::string, BlockId> blocks_;
   std::uint32_t microbatch_ = 0, microbatch_step_ = 0;
@@ -73,35 +77,35 @@ BlockId Writer::once(const std::string& key, const std::function<BlockId()>& wri
 }
 
 void Writer::call(BlockId block, std::uint32_t unit) {
-  s.program.calls.push_back({block, unit, microbatch_, microbatch_step_});
+  stage_.program.calls.push_back({block, unit, microbatch_, microbatch_step_});
 }
 
 // The blocks of units come first: they declare the buffers that gathers and messages refer to.
 void Writer::write_unit_blocks() {
-  if (s.has_embedding) once("embedding.forward", [&] { return embedding_forward(s); });
-  if (s.layer_units > 0) {
-    once("layer.forward", [&] { return layer_forward(s, {.saves = !recomputes()}); });
-    for (std::uint32_t parity = 0; parity < (s.chunks > 1 ? 2U : 1U); ++parity) {
-      s.gradient_parity = parity;
-      once("layer.backward." + std::to_string(parity), [&] { return layer_backward(s); });
+  if (stage_.has_embedding) once("embedding.forward", [&] { return embedding_forward(stage_); });
+  if (stage_.layer_units > 0) {
+    once("layer.forward", [&] { return layer_forward(stage_, {.saves = !recomputes()}); });
+    for (std::uint32_t parity = 0; parity < (stage_.chunks > 1 ? 2U : 1U); ++parity) {
+      stage_.gradient_parity = parity;
+      once("layer.backward." + std::to_string(parity), [&] { return layer_backward(stage_); });
     }
   }
-  if (s.has_head) {
-    s.gradient_parity = static_cast<std::uint32_t>(s.chunks - 1) % 2;
-    once("head.forward", [&] { return head_forward(s); });
-    once("head.backward", [&] { return head_backward(s); });
+  if (stage_.has_head) {
+    stage_.gradient_parity = static_cast<std::uint32_t>(stage_.chunks - 1) % 2;
+    once("head.forward", [&] { return head_forward(stage_); });
+    once("head.backward", [&] { return head_backward(stage_); });
   }
-  s.gradient_parity = 0;
-  if (s.has_embedding) once("embedding.backward", [&] { return embedding_backward(s); });
+  stage_.gradient_parity = 0;
+  if (stage_.has_embedding) once("embedding.backward", [&] { return embedding_backward(stage_); });
 }
 
 void Writer::send_and_receive(const std::vector<Message>& messages) {
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    const bool grouped = !s.overlaps_pipe() && i + 1 < messages.size();
+    const bool grouped = !stage_.overlaps_pipe() && i + 1 < messages.size();
     // Messages carry their own microbatch; inside a Repeat all of them advance alike.
-    s.program.calls.push_back({messages_.block(messages[i], grouped),
-                               s.first_unit_of_chunk[messages[i].chunk], messages[i].microbatch,
-                               microbatch_step_});
+    stage_.program.calls.push_back({messages_.block(messages[i], grouped),
+                                    stage_.first_unit_of_chunk[messages[i].chunk], messages[i].microbatch,
+                                    microbatch_step_});
   }
 }
 
@@ -120,57 +124,58 @@ void Writer::step(const StageStep& step, std::uint32_t microbatch_step) {
 // ------------------------------------------------------------------------------------------------------
 
 void Writer::gather_for_head() {
-  if (s.zero() != 3) return;
-  call(once("gather_end.head", [&] { return gather_end(s, UnitKind::head); }), s.head_unit);
-  if (s.model().tied_embeddings)
-    call(once("gather_end.embedding", [&] { return gather_end(s, UnitKind::embedding); }), s.embedding_unit);
+  if (stage_.zero() != 3) return;
+  call(once("gather_end.head", [&] { return gather_end(stage_, UnitKind::head); }), stage_.head_unit);
+  if (stage_.model().tied_embeddings)
+    call(once("gather_end.embedding", [&] { return gather_end(stage_, UnitKind::embedding); }),
+         stage_.embedding_unit);
 }
 
 void Writer::forward(std::uint32_t chunk) {
   if (is_first(chunk)) {
     const bool labels = is_last(chunk);
-    call(once("input.tokens", [&] { return input_block(s, true, labels); }), s.embedding_unit);
-    if (s.zero() == 3)
-      call(once("gather_end.embedding", [&] { return gather_end(s, UnitKind::embedding); }),
-           s.embedding_unit);
-    call(blocks_.at("embedding.forward"), s.embedding_unit);
+    call(once("input.tokens", [&] { return input_block(stage_, true, labels); }), stage_.embedding_unit);
+    if (stage_.zero() == 3)
+      call(once("gather_end.embedding", [&] { return gather_end(stage_, UnitKind::embedding); }),
+           stage_.embedding_unit);
+    call(blocks_.at("embedding.forward"), stage_.embedding_unit);
   }
   layers_forward(chunk);
   if (is_last(chunk)) {
     if (!is_first(chunk))
-      call(once("input.labels", [&] { return input_block(s, false, true); }), s.head_unit);
+      call(once("input.labels", [&] { return input_block(stage_, false, true); }), stage_.head_unit);
     gather_for_head();
-    call(blocks_.at("head.forward"), s.head_unit);
+    call(blocks_.at("head.forward"), stage_.head_unit);
   }
 }
 
 // ZeRO-3: before the use at `position`, the weights of it and of the next prefetch_units uses are asked for.
 void Writer::gather_until(const std::vector<std::uint32_t>& uses, std::size_t position, bool backward) {
-  if (s.zero() != 3) return;
-  const std::size_t ahead = s.prefetch();
+  if (stage_.zero() != 3) return;
+  const std::size_t ahead = stage_.prefetch();
   for (; gathered_ < std::min(uses.size(), position + ahead + 1); ++gathered_) {
     const std::uint32_t unit = uses[gathered_];
     const bool limited =
-        backward ? unit + ahead + 1 < static_cast<std::size_t>(s.layer_units) : unit >= ahead + 1;
+        backward ? unit + ahead + 1 < static_cast<std::size_t>(stage_.layer_units) : unit >= ahead + 1;
     const std::string key = std::string("gather.") + (backward ? "b" : "f") + (limited ? "l" : "");
-    call(once(key, [&] { return gather_layer(s, backward, limited); }), unit);
+    call(once(key, [&] { return gather_layer(stage_, backward, limited); }), unit);
   }
 }
 
 void Writer::layers_forward(std::uint32_t chunk) {
-  const std::uint32_t first = s.first_unit_of_chunk[chunk];
-  const auto layers = static_cast<std::uint32_t>(s.layers_of_chunk[chunk]);
+  const std::uint32_t first = stage_.first_unit_of_chunk[chunk];
+  const auto layers = static_cast<std::uint32_t>(stage_.layers_of_chunk[chunk]);
   std::vector<std::uint32_t> uses(layers);
   for (std::uint32_t l = 0; l < layers; ++l) uses[l] = first + l;
   gathered_ = 0;
-  const auto every = static_cast<std::uint32_t>(s.scenario.training.recompute_every);
+  const auto every = static_cast<std::uint32_t>(stage_.scenario.training.recompute_every);
   for (std::uint32_t l = 0; l < layers; ++l) {
     gather_until(uses, l, false);
     ForwardMode mode{.saves = !recomputes()};
     mode.frees_input = recomputes() && l % every != 0;
-    mode.sends_output = s.chunks > 1 && l + 1 == layers && !is_last(chunk);
+    mode.sends_output = stage_.chunks > 1 && l + 1 == layers && !is_last(chunk);
     mode.name += std::string(mode.frees_input ? ".dropping" : "") + (mode.sends_output ? ".outgoing" : "");
-    call(once(mode.name, [&] { return layer_forward(s, mode); }), uses[l]);
+    call(once(mode.name, [&] { return layer_forward(stage_, mode); }), uses[l]);
   }
 }
 
@@ -180,15 +185,15 @@ void Writer::layers_forward(std::uint32_t chunk) {
 void Writer::backward(std::uint32_t chunk, bool last) {
   if (is_last(chunk)) {
     gather_for_head();
-    call(blocks_.at("head.backward"), s.head_unit);
+    call(blocks_.at("head.backward"), stage_.head_unit);
     end_done(UnitKind::head, last);
   }
   layers_backward(chunk, last);
   if (is_first(chunk)) {
-    if (s.zero() == 3 && s.model().embedding_norm)
-      call(once("gather_end.embedding", [&] { return gather_end(s, UnitKind::embedding); }),
-           s.embedding_unit);
-    call(blocks_.at("embedding.backward"), s.embedding_unit);
+    if (stage_.zero() == 3 && stage_.model().embedding_norm)
+      call(once("gather_end.embedding", [&] { return gather_end(stage_, UnitKind::embedding); }),
+           stage_.embedding_unit);
+    call(blocks_.at("embedding.backward"), stage_.embedding_unit);
     end_done(UnitKind::embedding, last);
   }
 }
@@ -199,19 +204,19 @@ void Writer::recompute(std::uint32_t from, std::uint32_t to) {
     const std::string name = keeps ? "layer.recompute" : "layer.recompute.last";
     call(once(name,
               [&] {
-                return layer_forward(s, {.name = name,
-                                         .phase = Phase::recompute,
-                                         .keeps_output = keeps,
-                                         .releases_weights = false});
+                return layer_forward(stage_, {.name = name,
+                                              .phase = Phase::recompute,
+                                              .keeps_output = keeps,
+                                              .releases_weights = false});
               }),
          unit);
   }
 }
 
 void Writer::layers_backward(std::uint32_t chunk, bool last) {
-  const std::uint32_t first = s.first_unit_of_chunk[chunk];
-  const auto layers = static_cast<std::uint32_t>(s.layers_of_chunk[chunk]);
-  const auto every = recomputes() ? static_cast<std::uint32_t>(s.scenario.training.recompute_every) : 1U;
+  const std::uint32_t first = stage_.first_unit_of_chunk[chunk];
+  const auto layers = static_cast<std::uint32_t>(stage_.layers_of_chunk[chunk]);
+  const auto every = recomputes() ? static_cast<std::uint32_t>(stage_.scenario.training.recompute_every) : 1U;
   std::vector<std::uint32_t> uses;
   for (std::uint32_t end = layers; end > 0;) {
     const std::uint32_t begin = (end - 1) / every * every;
@@ -227,7 +232,8 @@ void Writer::layers_backward(std::uint32_t chunk, bool last) {
     gather_until(uses, position - 1, true);
     if (recomputes()) recompute(first + begin, first + end);
     for (std::uint32_t l = end; l > begin; --l) {
-      call(blocks_.at("layer.backward." + std::to_string(chunk % 2 * (s.chunks > 1 ? 1 : 0))), first + l - 1);
+      call(blocks_.at("layer.backward." + std::to_string(chunk % 2 * (stage_.chunks > 1 ? 1 : 0))),
+           first + l - 1);
       layer_done(first + l - 1, first, last);
     }
     end = begin;
@@ -236,25 +242,25 @@ void Writer::layers_backward(std::uint32_t chunk, bool last) {
 
 // A layer's backward is over: complete gradients go to their bucket.
 void Writer::layer_done(std::uint32_t unit, std::uint32_t first_unit, bool last) {
-  if (s.zero() >= 2) {
+  if (stage_.zero() >= 2) {
     sync_replicated(UnitKind::layer, unit);
     reduce(UnitKind::layer, unit, 1);
     return;
   }
   if (!last) return;
   sync_replicated(UnitKind::layer, unit);
-  if (!data_parallel() || !s.scenario.overlap.gradient_reduce) return;
+  if (!data_parallel() || !stage_.scenario.overlap.gradient_reduce) return;
   ++layers_in_bucket_;
-  if (layers_in_bucket_ < layers_per_bucket(s) && unit != first_unit) return;
+  if (layers_in_bucket_ < layers_per_bucket(stage_) && unit != first_unit) return;
   reduce(UnitKind::layer, unit, layers_in_bucket_);
   layers_in_bucket_ = 0;
 }
 
 void Writer::end_done(UnitKind kind, bool last) {
-  if (s.zero() < 2 && !last) return;
+  if (stage_.zero() < 2 && !last) return;
   sync_replicated(kind, unit_of(kind));
-  const bool late = kind == UnitKind::embedding && s.tied_across;
-  if (s.zero() >= 2 || (data_parallel() && s.scenario.overlap.gradient_reduce && !late))
+  const bool late = kind == UnitKind::embedding && stage_.tied_across;
+  if (stage_.zero() >= 2 || (data_parallel() && stage_.scenario.overlap.gradient_reduce && !late))
     reduce(kind, unit_of(kind), 1);
 }
 
@@ -263,23 +269,23 @@ void Writer::sync_replicated(UnitKind kind, std::uint32_t unit) {
   auto known = blocks_.find(key);
   if (known == blocks_.end()) {
     BlockId id(~std::uint32_t{0});
-    sync_replicated_block(s, kind, id);
+    sync_replicated_block(stage_, kind, id);
     known = blocks_.emplace(key, id).first;
   }
   if (known->second != BlockId(~std::uint32_t{0})) call(known->second, unit);
 }
 
 void Writer::reduce(UnitKind kind, std::uint32_t unit, std::uint32_t units) {
-  const bool accumulates = s.schedule.microbatches > 1;
+  const bool accumulates = stage_.schedule.microbatches > 1;
   const std::string key = "reduce." + std::to_string(static_cast<int>(kind)) + "." + std::to_string(units);
-  if (s.scenario.compression.top_k > 0.0) {
+  if (stage_.scenario.compression.top_k > 0.0) {
     for (std::uint32_t u = units; u > 0; --u)
       call(once("compressed." + std::to_string(static_cast<int>(kind)),
-                [&] { return reduce_compressed(s, kind); }),
+                [&] { return reduce_compressed(stage_, kind); }),
            unit + u - 1);
     return;
   }
-  call(once(key, [&] { return reduce_gradients(s, kind, units, accumulates); }), unit);
+  call(once(key, [&] { return reduce_gradients(stage_, kind, units, accumulates); }), unit);
 }
 
 // --- before and behind the microbatches
@@ -287,65 +293,71 @@ void Writer::reduce(UnitKind kind, std::uint32_t unit, std::uint32_t units) {
 
 void Writer::begin() {
   microbatch_ = microbatch_step_ = 0;
-  for (std::uint32_t u = 0; u < static_cast<std::uint32_t>(s.layer_units); ++u)
-    call(once("zero.layer", [&] { return zero_gradients(s, UnitKind::layer); }), u);
+  for (std::uint32_t u = 0; u < static_cast<std::uint32_t>(stage_.layer_units); ++u)
+    call(once("zero.layer", [&] { return zero_gradients(stage_, UnitKind::layer); }), u);
   if (has_embedding_unit())
-    call(once("zero.embedding", [&] { return zero_gradients(s, UnitKind::embedding); }), s.embedding_unit);
-  if (s.has_head) call(once("zero.head", [&] { return zero_gradients(s, UnitKind::head); }), s.head_unit);
+    call(once("zero.embedding", [&] { return zero_gradients(stage_, UnitKind::embedding); }),
+         stage_.embedding_unit);
+  if (stage_.has_head)
+    call(once("zero.head", [&] { return zero_gradients(stage_, UnitKind::head); }), stage_.head_unit);
   // Behind the gradients: where states are on the host, those waited for the updates that read the norm.
-  call(once("begin_step", [&] { return begin_step(s); }), 0);
-  if (s.scenario.overlap.parameter_gather) gather_updated();
+  call(once("begin_step", [&] { return begin_step(stage_); }), 0);
+  if (stage_.scenario.overlap.parameter_gather) gather_updated();
 }
 
-// ZeRO-1 and 2. Overlapped, at the start of the step: each unit's own message, in the order of the forward.
+// ZeRO-1 and 2. Overlapped, at the start of the step: each unit's own message, in the order of the
+// forward.
 void Writer::gather_updated() {
-  if (s.zero() != 1 && s.zero() != 2) return;
+  if (stage_.zero() != 1 && stage_.zero() != 2) return;
   const auto end = [&](UnitKind kind) {
     call(once("gather_updated." + std::to_string(static_cast<int>(kind)),
-              [&] { return gather_updated_weights(s, kind, 1); }),
+              [&] { return gather_updated_weights(stage_, kind, 1); }),
          unit_of(kind));
   };
   if (has_embedding_unit()) end(UnitKind::embedding);
-  const std::uint32_t bucket = s.scenario.overlap.parameter_gather ? 1 : layers_per_bucket(s);
-  const auto layers = static_cast<std::uint32_t>(s.layer_units);
+  const std::uint32_t bucket = stage_.scenario.overlap.parameter_gather ? 1 : layers_per_bucket(stage_);
+  const auto layers = static_cast<std::uint32_t>(stage_.layer_units);
   for (std::uint32_t u = 0; u < layers; u += bucket) {
     const std::uint32_t units = std::min(bucket, layers - u);
     call(once("gather_updated.layer." + std::to_string(units),
-              [&] { return gather_updated_weights(s, UnitKind::layer, units); }),
+              [&] { return gather_updated_weights(stage_, UnitKind::layer, units); }),
          u);
   }
-  if (s.has_head) end(UnitKind::head);
+  if (stage_.has_head) end(UnitKind::head);
 }
 
 // Reductions that could not, or were not to, overlap the backward.
 void Writer::reduce_all_late() {
-  if (s.tied_across) call(once("tied", [&] { return reduce_tied_embedding(s); }), s.embedding_unit);
-  if (!data_parallel() || s.zero() >= 2) return;
-  if (s.tied_across) reduce(UnitKind::embedding, s.embedding_unit, 1);
-  if (s.scenario.overlap.gradient_reduce) return;
-  if (s.has_head) reduce(UnitKind::head, s.head_unit, 1);
-  const std::uint32_t bucket = layers_per_bucket(s);
-  for (auto left = static_cast<std::uint32_t>(s.layer_units); left > 0;) {
+  if (stage_.tied_across)
+    call(once("tied", [&] { return reduce_tied_embedding(stage_); }), stage_.embedding_unit);
+  if (!data_parallel() || stage_.zero() >= 2) return;
+  if (stage_.tied_across) reduce(UnitKind::embedding, stage_.embedding_unit, 1);
+  if (stage_.scenario.overlap.gradient_reduce) return;
+  if (stage_.has_head) reduce(UnitKind::head, stage_.head_unit, 1);
+  const std::uint32_t bucket = layers_per_bucket(stage_);
+  for (auto left = static_cast<std::uint32_t>(stage_.layer_units); left > 0;) {
     const std::uint32_t units = std::min(bucket, left);
     left -= units;
     reduce(UnitKind::layer, left, units);
   }
-  if (s.has_embedding && !s.tied_across) reduce(UnitKind::embedding, s.embedding_unit, 1);
+  if (stage_.has_embedding && !stage_.tied_across) reduce(UnitKind::embedding, stage_.embedding_unit, 1);
 }
 
 void Writer::update() {
-  const bool on_host = s.scenario.offload.optimizer == scenarios::OffloadTarget::cpu;
+  const bool on_host = stage_.scenario.offload.optimizer == scenarios::OffloadTarget::cpu;
   const auto each = [&](const std::string& name, bool copies, BlockId (*write)(Stage&, UnitKind)) {
-    for (std::uint32_t u = 0; u < static_cast<std::uint32_t>(s.layer_units); ++u)
-      call(once(name + ".layer", [&] { return write(s, UnitKind::layer); }), u);
+    for (std::uint32_t u = 0; u < static_cast<std::uint32_t>(stage_.layer_units); ++u)
+      call(once(name + ".layer", [&] { return write(stage_, UnitKind::layer); }), u);
     // The second copy of a tied embedding is updated like the first, and counts once in the norm.
-    if (has_embedding_unit() && (copies || !s.program.units[s.embedding_unit].tied_copy))
-      call(once(name + ".embedding", [&] { return write(s, UnitKind::embedding); }), s.embedding_unit);
-    if (s.has_head) call(once(name + ".head", [&] { return write(s, UnitKind::head); }), s.head_unit);
+    if (has_embedding_unit() && (copies || !stage_.program.units[stage_.embedding_unit].tied_copy))
+      call(once(name + ".embedding", [&] { return write(stage_, UnitKind::embedding); }),
+           stage_.embedding_unit);
+    if (stage_.has_head)
+      call(once(name + ".head", [&] { return write(stage_, UnitKind::head); }), stage_.head_unit);
   };
-  if (s.scenario.training.clip_gradient_norm > 0.0) {
+  if (stage_.scenario.training.clip_gradient_norm > 0.0) {
     each("norm", false, &gradient_norm);
-    call(once("finish_norm", [&] { return finish_norm(s); }), 0);
+    call(once("finish_norm", [&] { return finish_norm(stage_); }), 0);
   }
   each("update", true, on_host ? &update_on_host : &update_weights);
 }
@@ -354,7 +366,7 @@ void Writer::end() {
   microbatch_ = microbatch_step_ = 0;
   reduce_all_late();
   update();
-  if (!s.scenario.overlap.parameter_gather) gather_updated();
+  if (!stage_.scenario.overlap.parameter_gather) gather_updated();
 }
 
 // Blocks wait for whatever another stream might have done to their operands. Where this program has no such

@@ -105,7 +105,7 @@ const Token& Line::peek(std::size_t ahead) const {
 }
 
 Token Line::take() {
-  const Token token = peek();
+  Token token = peek();
   if (at_ + 1 < tokens_.size()) ++at_;
   return token;
 }

@@ -35,7 +35,8 @@ double pcie_share(const hardware::Cluster& cluster) {
   const double slot = cluster.gpu.pcie_usable.value();
   if (cluster.graph) return graph_share(*cluster.graph, slot);
   const int gpus = cluster.node.gpus, switches = cluster.node.pcie_switches;
-  return slot / ((gpus + switches - 1) / switches);  // of the fullest switch
+  const int fullest = (gpus + switches - 1) / switches;  // GPUs of the fullest switch
+  return slot / fullest;
 }
 
 }  // namespace

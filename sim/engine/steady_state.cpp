@@ -8,8 +8,6 @@
 namespace orrery::sim::engine {
 namespace {
 
-using schedule::Stream;
-
 // step time | per actor: shares, communication, any, compute alone, host time | loop ends
 constexpr std::size_t kPerActor = kShares + 4 + 3;
 

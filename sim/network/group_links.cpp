@@ -36,7 +36,8 @@ double most_leaving(const Streams& streams, std::int64_t machines) {
 }
 
 // Every member sends to every other at once: the most loaded arc decides.
-double pair_rate(const Topology& topology, const RouteTable& routes, const std::vector<VertexIndex>& members) {
+double pair_rate(const Topology& topology, const RouteTable& routes,
+                 const std::vector<VertexIndex>& members) {
   std::vector<double> load(boost::num_edges(topology.graph), 0.0);
   std::vector<ArcIndex> used;
   for (const VertexIndex a : members)
@@ -48,7 +49,8 @@ double pair_rate(const Topology& topology, const RouteTable& routes, const std::
       }
     }
   double rate = kUnlimited;
-  for (const ArcIndex arc : used) rate = std::min(rate, topology.graph[arc].usable / load[topology.graph[arc].index]);
+  for (const ArcIndex arc : used)
+    rate = std::min(rate, topology.graph[arc].usable / load[topology.graph[arc].index]);
   return rate / kGiga;
 }
 
@@ -76,7 +78,9 @@ ChannelPlan nvswitch_channels(const hardware::Gpu& gpu) {
   static constexpr std::array<double, 10> kAmpere = {40, 30, 20, 18, 15, 12, 10, 9, 7, 6};
   static constexpr std::array<double, 10> kHopper = {60, 50, 40, 30, 24, 20, 15, 12, 11, 6};
   static constexpr std::array<double, 10> kBlackwell = {90, 80, 70, 60, 50, 45, 40, 30, 24, 20};
-  const auto& speeds = gpu.compute_capability >= 100 ? kBlackwell : gpu.compute_capability >= 90 ? kHopper : kAmpere;
+  const auto& speeds = gpu.compute_capability >= 100  ? kBlackwell
+                       : gpu.compute_capability >= 90 ? kHopper
+                                                      : kAmpere;
   const double port = gpu.nvlink_usable.value() * gpu.nvlinks / kGiga;
   for (const double speed : speeds) {
     int channels = static_cast<int>(port / speed + 1e-9);
@@ -139,7 +143,8 @@ void GroupAnalysis::add_outside(const Machine& machine, GroupLinks& links) const
     double width = 0.0;
     for (const int nic : endpoints_.nics_of(gpu)) {
       ++members_of_nic[nic];
-      width = std::max(width, routes_.route(endpoints_.vertex_of(gpu), endpoints_.nic_vertex(machine.node, nic)).width);
+      width = std::max(
+          width, routes_.route(endpoints_.vertex_of(gpu), endpoints_.nic_vertex(machine.node, nic)).width);
     }
     gpus_can += width / kGiga;
   }
@@ -155,14 +160,18 @@ void GroupAnalysis::add_outside(const Machine& machine, GroupLinks& links) const
   links.nic_bus = least(links.nic_bus, std::min(gpus_can, nics_can));
 }
 
-// Rate of one stream (GB/s): of a whole machine's NICs by formula, or laid over the links of an explicit graph, one
-// channel a member.
+std::vector<std::int64_t> GroupAnalysis::nodes_of(const std::vector<Machine>& machines) {
+  std::vector<std::int64_t> nodes(machines.size());
+  std::transform(machines.begin(), machines.end(), nodes.begin(), [](const Machine& m) { return m.node; });
+  return nodes;
+}
+
+// Rate of one stream (GB/s): of a whole machine's NICs by formula, or laid over the links of an explicit
+// graph, one channel a member.
 double GroupAnalysis::stream_rate(const std::vector<Machine>& machines, const Streams& streams,
                                   GroupLinks& links) const {
   if (!cluster_.graph) {
-    std::vector<std::int64_t> nodes;
-    for (const Machine& machine : machines) nodes.push_back(machine.node);
-    return stream_limit(cluster_.fabric, nodes, streams) * links.nic_bus;
+    return stream_limit(cluster_.fabric, nodes_of(machines), streams) * links.nic_bus;
   }
   std::vector<double> load(boost::num_edges(topology_.graph), 0.0);
   const auto channels = static_cast<std::size_t>(links.per_node);
@@ -170,7 +179,8 @@ double GroupAnalysis::stream_rate(const std::vector<Machine>& machines, const St
   std::vector<std::pair<std::uint32_t, double>> used;
   for (const auto& [from, to] : streams)
     for (std::size_t c = 0; c < channels; ++c) {
-      const Machine &a = machines[static_cast<std::size_t>(from)], &b = machines[static_cast<std::size_t>(to)];
+      const Machine &a = machines[static_cast<std::size_t>(from)],
+                    &b = machines[static_cast<std::size_t>(to)];
       const Route route = routes_.route(endpoints_.vertex_of({a.node, a.locals[c % a.locals.size()]}),
                                         endpoints_.vertex_of({b.node, b.locals[c % b.locals.size()]}));
       latency = std::max(latency, route.latency);
@@ -189,9 +199,11 @@ void GroupAnalysis::limit_by_fabric(const std::vector<Machine>& machines, GroupL
   const auto n = static_cast<std::int64_t>(machines.size());
   const double ring = stream_rate(machines, ring_streams(n), links);
   if (links.nic_bus == 0.0) links.nic_bus = ring;
-  // In a double tree each stream carries a quarter of the bus bandwidth: half of the data, and busbw is twice algbw.
+  // In a double tree each stream carries a quarter of the bus bandwidth: half of the data, and busbw is twice
+  // algbw.
   const Streams trees = double_tree_streams(n);
-  const double tree = 4.0 * std::min(stream_rate(machines, trees, links), links.nic_bus / most_leaving(trees, n));
+  const double tree =
+      4.0 * std::min(stream_rate(machines, trees, links), links.nic_bus / most_leaving(trees, n));
   const double intra = links.intra_bus > 0.0 ? links.intra_bus : kUnlimited;
   links.ring_bus = std::min({ring, links.nic_bus, intra});
   links.tree_between = tree;
@@ -199,9 +211,7 @@ void GroupAnalysis::limit_by_fabric(const std::vector<Machine>& machines, GroupL
   links.tree_streams = most_leaving(trees, n);
   links.exchange_bus = std::min(links.nic_bus, ring);
   if (!cluster_.graph) {
-    std::vector<std::int64_t> nodes;
-    for (const Machine& machine : machines) nodes.push_back(machine.node);
-    links.exchange_bus = links.nic_bus * std::min(1.0, exchange_limit(cluster_.fabric, nodes));
+    links.exchange_bus = links.nic_bus * std::min(1.0, exchange_limit(cluster_.fabric, nodes_of(machines)));
     links.hop_latency_us = cluster_.fabric.hop_latency.seconds() * 1e6;
   }
 }

@@ -1,7 +1,8 @@
-// Which links the members of a group use together, found from where they sit, not from how many they are: members of one
-// machine meet over NVLink or PCIe, one member a machine uses its own NIC, and so on. Bandwidths are "bus" bandwidths in
-// GB/s (10^9 B/s), as NCCL's model counts them: what a ring through all members can carry.
-// Cost: O(members), plus one ring search per distinct set of local GPUs where there is no NVSwitch.
+// Which links the members of a group use together, found from where they sit, not from how many they are:
+// members of one machine meet over NVLink or PCIe, one member a machine uses its own NIC, and so on.
+// Bandwidths are "bus" bandwidths in GB/s (10^9 B/s), as NCCL's model counts them: what a ring through all
+// members can carry. Cost: O(members), plus one ring search per distinct set of local GPUs where there is no
+// NVSwitch.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +36,9 @@ struct GroupLinks {
   double members_per_nic = 1.0;
 };
 
-// A double binary tree over n machines: every stream of both trees, both directions. Source: NCCL src/graph/trees.cc
-// (ncclGetBtree, ncclGetDtree); Sanders et al. 2009, "Two-tree algorithms for full bandwidth broadcast".
+// A double binary tree over n machines: every stream of both trees, both directions. Source: NCCL
+// src/graph/trees.cc (ncclGetBtree, ncclGetDtree); Sanders et al. 2009, "Two-tree algorithms for full
+// bandwidth broadcast".
 Streams double_tree_streams(std::int64_t machines);
 
 class GroupAnalysis {
@@ -53,6 +55,7 @@ class GroupAnalysis {
     std::vector<int> locals;  // in group order
   };
   std::vector<Machine> machines(std::span<const std::int64_t> members) const;
+  static std::vector<std::int64_t> nodes_of(const std::vector<Machine>& machines);
   void add_inside(const Machine& machine, GroupLinks& links) const;
   void add_outside(const Machine& machine, GroupLinks& links) const;
   void limit_by_fabric(const std::vector<Machine>& machines, GroupLinks& links) const;

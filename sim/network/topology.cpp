@@ -66,12 +66,13 @@ void add_nvlinks(const hardware::Cluster& cluster, Topology& topology) {
             connect(graph, topology.gpus[static_cast<std::size_t>(a)],
                     topology.gpus[static_cast<std::size_t>(b)], {LinkClass::nvlink, one * links});
       return;
-    case IntraKind::nvlink_mesh:
+    case IntraKind::nvlink_mesh: {
+      const int links = cluster.node.gpus > 1 ? gpu.nvlinks / (cluster.node.gpus - 1) : 0;  // whole ones
       for (std::size_t a = 0; a < topology.gpus.size(); ++a)
         for (std::size_t b = a + 1; b < topology.gpus.size(); ++b)
-          connect(graph, topology.gpus[a], topology.gpus[b],
-                  {LinkClass::nvlink, one * (gpu.nvlinks / (cluster.node.gpus - 1))});
+          connect(graph, topology.gpus[a], topology.gpus[b], {LinkClass::nvlink, one * links});
       return;
+    }
     case IntraKind::nvlink_pairs:
       for (std::size_t g = 0; g + 1 < topology.gpus.size(); g += 2)
         connect(graph, topology.gpus[g], topology.gpus[g + 1], {LinkClass::nvlink, one * gpu.nvlinks});
