@@ -80,7 +80,7 @@ void read_structure(ObjectReader& reader, Cluster& cluster) {
 
 Cluster read_cluster(const Json& json, Diagnostics& diagnostics) {
   Cluster cluster;
-  const Json resolved = resolve_base(json, diagnostics, "a cluster");
+  const Json resolved = resolve_base(json, diagnostics, "cluster");
   if (resolved.is_null()) return cluster;
   ObjectReader reader(resolved, diagnostics, "cluster");
   cluster.name = reader.text("name", std::nullopt);

@@ -48,7 +48,7 @@ void read_pcie(const Json& json, Diagnostics& diagnostics, Gpu& gpu) {
 // `fitted`: kernel fits too.
 Gpu read_gpu_file(const Json& json, Diagnostics& diagnostics, bool fitted) {
   Gpu gpu;
-  const Json resolved = resolve_base(json, diagnostics, "a GPU type");
+  const Json resolved = resolve_base(json, diagnostics, "GPU type");
   if (resolved.is_null()) return gpu;
   ObjectReader reader(resolved, diagnostics, "gpu");
   gpu.name = reader.text("name", std::nullopt);

@@ -26,6 +26,7 @@ enum Known : std::uint32_t {
   kStagesKnown = 1U << 6,  // vpp, schedule, layers_of_stage
   kPolicyKnown = 1U << 7,  // overlap, kernels, recipe, ...
   kChunksKnown = 1U << 8,  // vpp and the schedule
+  kDpKnown = 1U << 9,      // dp alone: stated (rightly or not), or solved
 };
 
 enum class LayerSplit : std::uint8_t { even, even_with_embedding, listed };

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "scenarios/fields.h"
-#include "scenarios/inherit.h"
+#include "base/inherit.h"
 
 namespace orrery::scenarios {
 namespace {

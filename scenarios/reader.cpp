@@ -104,6 +104,10 @@ void read_parallel(Draft& d, ObjectReader& r) {
   p.sequence_parallel = r.boolean("sp", false);
   p.zero = static_cast<int>(r.integer("zero", {.fallback = 0, .min = 0, .max = 3}));
   d.dp = number_or_auto(r, "dp", kWaysMax);
+  if (d.dp) {
+    d.scenario.parallel.dp = *d.dp;
+    d.known |= kDpKnown;
+  }
   d.vpp = number_or_auto(r, "vpp", kChunksMax);
   d.layers_per_virtual_stage = number_or_auto(r, "layers_per_virtual_stage", kWaysMax);
   if (r.has("schedule") && !is_auto(r.child("schedule")))

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/json.h"
-#include "scenarios/inherit.h"
+#include "base/inherit.h"
 #include "scenarios/reader.h"
 #include "scenarios/rules.h"
 #include "scenarios/scenario.h"

@@ -1,7 +1,7 @@
 // Each rule reports into diagnostics of its own, which tells whether it holds.
 #include "scenarios/rules.h"
 
-#include "scenarios/inherit.h"
+#include "base/inherit.h"
 
 namespace orrery::scenarios {
 

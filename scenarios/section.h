@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/object_reader.h"
-#include "scenarios/inherit.h"
+#include "base/inherit.h"
 
 namespace orrery::scenarios {
 

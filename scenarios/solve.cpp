@@ -8,7 +8,7 @@ const std::vector<Rule>& solving_rules() {
       {"world", "tp x pp x dp is the number of GPUs; \"auto\" dp is solved", kClusterKnown | kParallelKnown,
        kWorldKnown, solve_world},
       {"batch", "global_batch = micro_batch x accumulation x dp; any one of the three is solved",
-       kTrainingKnown | kWorldKnown, kBatchKnown, solve_batch},
+       kTrainingKnown | kDpKnown, kBatchKnown, solve_batch},
       {"chunks", "vpp > 1 goes with the interleaved schedule and pp > 1, and only so",
        kModelKnown | kParallelKnown, kChunksKnown, solve_chunks},
       {"stages", "the layers divide over pp x vpp virtual stages, or are listed, and none is lost",

@@ -92,6 +92,7 @@ void solve_world(Draft& d, Diagnostics& diagnostics) {
     return;
   }
   p.dp = fits;
+  d.known |= kDpKnown;
   set_strides(d);
 }
 

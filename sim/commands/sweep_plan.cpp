@@ -5,7 +5,7 @@
 #include <set>
 #include <string_view>
 
-#include "scenarios/inherit.h"
+#include "base/inherit.h"
 #include "scenarios/override.h"
 #include "sim/commands/scenario_files.h"
 
@@ -43,14 +43,14 @@ class Hash {
 // of the rows, not of the sweep: another value of the field may mend it.
 void add_content(Hash& hash, const Json& scenario) {
   Diagnostics ignored;
-  const Json merged = scenarios::inherit(scenario, ignored);
+  const Json merged = inherit(scenario, ignored);
   hash.add(merged);
   for (const char* part : {"model", "cluster"}) {
     const Json* value = merged.find(part);
     if (value == nullptr) continue;
-    const Json object = scenarios::object_or_file(*value, part, ignored);
+    const Json object = object_or_file(*value, part, ignored);
     hash.add(object);
-    if (const Json* gpu = object.find("gpu")) hash.add(scenarios::object_or_file(*gpu, "gpu", ignored));
+    if (const Json* gpu = object.find("gpu")) hash.add(object_or_file(*gpu, "gpu", ignored));
   }
 }
 
@@ -84,9 +84,9 @@ std::string identify(const SweepPlan& plan) {
     hash.add(axis.path);
     for (const Assignment& value : axis.values) {
       hash.add(value.value);
-      if (value.value.is_string() && scenarios::may_name_file(axis.path)) {
+      if (value.value.is_string() && may_name_file(axis.path)) {
         Diagnostics ignored;
-        hash.add(scenarios::object_or_file(value.value, axis.path, ignored));
+        hash.add(object_or_file(value.value, axis.path, ignored));
       }
     }
   }

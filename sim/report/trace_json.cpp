@@ -1,8 +1,10 @@
-// Slices: one per op; before a transfer, one named "wait" from when its own side was ready until all were.
-// Arrows: from a send to its receive, and from the lowest-ranked member of a collective to the others, found
-// by counting (the n-th message between two ranks is the n-th on both sides; the n-th collective of a group
-// on every member). Memory: live bytes change in host issue order, which has no time of its own; each change
-// is shown when its op starts, never earlier than the change before it.
+// Tracks: one per rank and stream. Ops that are grouped on a stream run side by side, so the second, third,
+// ... of a group have a track of their own beside the stream's. Slices: one per op; before a transfer, one
+// named "wait" from when its own side was ready until all were. Arrows: from a send to its receive, and from
+// the lowest-ranked member of a collective to the others, found by counting (the n-th message between two
+// ranks is the n-th on both sides; the n-th collective of a group on every member). Memory: live bytes change
+// in host issue order, which has no time of its own; each change is shown when its op starts, never earlier
+// than the change before it.
 #include "sim/report/trace_json.h"
 
 #include <fmt/format.h>
@@ -79,12 +81,29 @@ class TraceWriter {
                       json_text(fmt::format("rank {} ({})", rank, program.name))));
     event(fmt::format(R"({{"ph":"M","pid":{},"name":"process_sort_index","args":{{"sort_index":{}}}}})", rank,
                       rank));
-    std::array<bool, schedule::kStreams> used{};
-    for (const Op& op : program.ops) used[static_cast<std::size_t>(op.stream)] = true;
-    for (std::size_t s = 0; s < used.size(); ++s)
-      if (used[s])
-        event(fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":{}}}}})", rank,
-                          s, json_text(schedule::name(static_cast<schedule::Stream>(s)))));
+  }
+
+  void write_track(std::int64_t rank, std::size_t track) {
+    if (!tracks_.emplace(rank, track).second) return;
+    const auto stream = static_cast<schedule::Stream>(track / kLanes);
+    std::string text(schedule::name(stream));
+    if (track % kLanes > 0) text += fmt::format(" (grouped {})", track % kLanes + 1);
+    event(fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":{}}}}})", rank,
+                      track, json_text(text)));
+    event(
+        fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})",
+                    rank, track, track));
+  }
+
+  // The track of the next op of a rank in host issue order: its stream's, or the one of its place in its
+  // group.
+  std::size_t track_of(const TraceRecord& r, const Op& op) {
+    StreamPlace& place = places_[{r.rank, op.stream}];
+    place.lane = place.grouped ? place.lane + 1 : 0;
+    place.grouped = op.grouped;
+    const std::size_t track = static_cast<std::size_t>(op.stream) * kLanes + std::min(place.lane, kLanes - 1);
+    write_track(r.rank, track);
+    return track;
   }
 
   // In host issue order per rank, so that messages can be counted.
@@ -98,15 +117,15 @@ class TraceWriter {
     for (const TraceRecord* r : records) {
       const Program& program = schedule_.program_of(r->rank);
       const Op& op = program.ops[r->op_in_program];
-      write_slice(*r, program, op);
-      if (schedule::is_communication(op.kind)) remember_side(*r, op);
+      const std::size_t track = track_of(*r, op);
+      write_slice(*r, program, op, track);
+      if (schedule::is_communication(op.kind)) remember_side(*r, op, track);
       starts_[r->rank].emplace_back(r->op, r->start.ps());
     }
     write_arrows();
   }
 
-  void write_slice(const TraceRecord& r, const Program& program, const Op& op) {
-    const auto tid = static_cast<std::size_t>(op.stream);
+  void write_slice(const TraceRecord& r, const Program& program, const Op& op, std::size_t tid) {
     const std::int64_t ready = std::max(r.ready.ps(), origin_ps_);
     if (schedule::is_communication(op.kind) && r.start.ps() > ready)
       event(
@@ -128,7 +147,7 @@ class TraceWriter {
   };
 
   // Point to point: (from, to, group, site); collective: (first member, -1, group, 0).
-  void remember_side(const TraceRecord& r, const Op& op) {
+  void remember_side(const TraceRecord& r, const Op& op, std::size_t track) {
     const schedule::Group& group = schedule_.groups[op.group];
     if (group.size < 2 || !group.contains(r.rank)) return;
     Key key{group.first(r.rank), -1, op.group, 0};
@@ -142,8 +161,7 @@ class TraceWriter {
       std::get<3>(key) = static_cast<int>(op.stream);
     }
     const std::int64_t n = counts_[{r.rank, key}]++;
-    meetings_[{key, n}].push_back(
-        {r.rank, static_cast<std::size_t>(op.stream), r.start.ps(), r.end.ps(), begins});
+    meetings_[{key, n}].push_back({r.rank, track, r.start.ps(), r.end.ps(), begins});
   }
 
   void write_arrows() {
@@ -179,6 +197,12 @@ class TraceWriter {
     }
   }
 
+  struct StreamPlace {
+    std::size_t lane = 0;
+    bool grouped = false;  // the next op of the stream belongs to the same group
+  };
+  static constexpr std::size_t kLanes = 16;  // tracks of one stream; what is beyond shares the last
+
   using Key = std::tuple<std::int64_t, std::int64_t, std::uint8_t, int>;
   std::ostream& out_;
   const schedule::Schedule& schedule_;
@@ -186,6 +210,8 @@ class TraceWriter {
   std::set<std::int64_t> ranks_;
   std::int64_t origin_ps_ = INT64_MAX;
   bool first_ = true;
+  std::set<std::pair<std::int64_t, std::size_t>> tracks_;  // named already
+  std::map<std::pair<std::int64_t, schedule::Stream>, StreamPlace> places_;
   std::map<std::pair<std::int64_t, Key>, std::int64_t> counts_;
   std::map<std::pair<Key, std::int64_t>, std::vector<Side>> meetings_;
   std::map<std::int64_t, std::vector<std::pair<std::uint32_t, std::int64_t>>>

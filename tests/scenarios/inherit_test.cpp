@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "scenarios/inherit.h"
+#include "base/inherit.h"
 #include "scenarios/override.h"
 #include "tests/scenarios/scenario_text.h"
 

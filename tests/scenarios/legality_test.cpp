@@ -290,6 +290,14 @@ TEST(WorldRule, AdviceCanBeTaken) {
   EXPECT_EQ(read(Parts{.parallel = R"("tp": 2, "pp": 8)"}).errors(), 0U);
 }
 
+// 32 GPUs: tp 4 x pp 4 leaves dp 2, and 500 is no multiple of 3 x 4 either: both are said at once.
+TEST(WorldRule, AWrongDpDoesNotHideTheBatch) {
+  const Read r = read(Parts{.parallel = R"("tp": 4, "pp": 4, "dp": 4)", .training = training(500, 3)});
+  EXPECT_EQ(r.errors(), 2U) << r.text();
+  EXPECT_THAT(r.text(), HasSubstr("use dp 2 or \"auto\""));
+  EXPECT_THAT(r.text(), HasSubstr("global_batch=500 is not a multiple of micro_batch 3 x dp 4 = 12"));
+}
+
 TEST(FrameworkRule, TiedEmbeddingUnderZero) {
   const Parts tied{.parallel = R"("pp": 2, "zero": 2)"};
   EXPECT_THAT(read(tied).text(),

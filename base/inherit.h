@@ -1,5 +1,5 @@
-// Inheritance: `"base": "other.json"` in a scenario, and in the inline objects of its model, cluster and GPU,
-// means that file with the object laid on top; bases may have bases. Objects merge member by member,
+// Inheritance: `"base": "other.json"` in a scenario, a cluster or a GPU, in their files or inline, means that file
+// with the object laid on top; bases may have bases. Objects merge member by member,
 // everything else is replaced. An object laid on a path refines the file at that path, so that a sweep may
 // say cluster.nodes = 16 where the scenario names its cluster by path; `"base": null` starts from nothing.
 #pragma once
@@ -9,7 +9,7 @@
 #include "base/diagnostics.h"
 #include "base/json.h"
 
-namespace orrery::scenarios {
+namespace orrery {
 
 // `json` with its chain of bases merged in; "base" members are gone from it and from its model, cluster and
 // GPU, unless they are still paths. A missing file, a cycle or a chain of more than 16 is reported at the
@@ -30,4 +30,4 @@ bool may_name_file(const std::string& key);
 // A member appended to an object.
 void add_member(Json& object, const std::string& key, Json value);
 
-}  // namespace orrery::scenarios
+}  // namespace orrery

@@ -1,7 +1,7 @@
 // Bases are merged from the outermost file inwards; a chain of canonical paths finds circles. A string keeps
 // the place where it stands, so a path is always looked for beside the file that wrote it, wherever it was
 // merged to. Cost: one reading of each file, and one copy of its JSON per level.
-#include "scenarios/inherit.h"
+#include "base/inherit.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 #include "base/data_root.h"
 
-namespace orrery::scenarios {
+namespace orrery {
 namespace {
 
 constexpr std::size_t kChainMax = 16;
@@ -153,4 +153,4 @@ Json object_or_file(const Json& value, const std::string& what, Diagnostics& dia
   return object;
 }
 
-}  // namespace orrery::scenarios
+}  // namespace orrery
