@@ -1,18 +1,27 @@
 // Objects on the way to the field are made where they are missing; nothing is resolved here.
 #include "scenarios/override.h"
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include <fmt/format.h>
 
-#include "scenarios/fields.h"
 #include "base/inherit.h"
+#include "scenarios/fields.h"
 
 namespace orrery::scenarios {
 namespace {
 
 [[noreturn]] void refuse(std::string_view path) {
-  std::vector<std::string> known;
-  for (const Field& field : fields()) known.emplace_back(field.path);
-  const std::string near = nearest_word(path, known);
+  std::vector<std::string> known, last_words;
+  for (const Field& field : fields()) {
+    known.emplace_back(field.path);
+    last_words.push_back(known.back().substr(known.back().rfind('.') + 1));
+  }
+  std::string near = nearest_word(path, known);
+  if (const auto at = std::find(last_words.begin(), last_words.end(), path); at != last_words.end())
+    near = known[static_cast<std::size_t>(at - last_words.begin())];  // "tp" for "parallel.tp"
   throw InputError(fmt::format("error: \"{}\" names no field of a scenario\n  hint: {}\n", path,
                                near.empty() ? "paths look like training.micro_batch or cluster.nodes"
                                             : fmt::format("did you mean \"{}\"?", near)));

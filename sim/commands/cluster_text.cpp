@@ -81,7 +81,7 @@ std::string links_text(const ClusterAnswer& a) {
   return "\nLinks\n" + table_text(table);
 }
 
-std::string matrix_text(const BandwidthMatrix& m) {
+std::string matrix_text(const BandwidthMatrix& m, bool oversubscribed) {
   Table table(1, {"from \\ to"});
   for (const std::int64_t to : m.gpus) table[0].push_back(fmt::format("{}", to));
   for (std::size_t f = 0; f < m.gpus.size(); ++f) {
@@ -89,7 +89,9 @@ std::string matrix_text(const BandwidthMatrix& m) {
     for (std::size_t t = 0; t < m.gpus.size(); ++t)
       table.back().push_back(f == t ? "-" : gbytes(m.usable[f][t]));
   }
-  return "\nBandwidth of one transfer between two GPUs, GB/s\n" + table_text(table);
+  std::string text = "\nBandwidth of a transfer between two GPUs, GB/s\n" + table_text(table);
+  if (oversubscribed) text += "(across leaves or pods: its share while all of them send)\n";
+  return text;
 }
 
 std::string path_text(const ReportPath& path) {
@@ -199,7 +201,7 @@ BandwidthMatrix bandwidth_matrix(const AlphaBeta& model) {
 std::string cluster_text(const ClusterAnswer& a) {
   std::string text = header_text(a.report);
   if (a.matrix || a.all_links) text += links_text(a);
-  if (a.matrix && a.matrix->gpus.size() > 1) text += matrix_text(*a.matrix);
+  if (a.matrix && a.matrix->gpus.size() > 1) text += matrix_text(*a.matrix, a.report.oversubscribed);
   if (a.path) text += path_text(*a.path);
   if (a.collective) text += collective_text(*a.collective);
   return text;

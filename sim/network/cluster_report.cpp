@@ -138,15 +138,16 @@ const char* name(LinkClass link_class) {
 
 ClusterReport report_cluster(const AlphaBeta& model) {
   const hardware::Cluster& cluster = model.cluster();
-  ClusterReport report{cluster.name,
-                       cluster.gpu.name,
-                       fabric_name(cluster),
-                       cluster.nodes,
-                       cluster.gpus(),
-                       cluster.node.gpus,
-                       cluster.fabric.efficiency,
-                       cluster.fabric.nic_source,
-                       {}};
+  ClusterReport report;
+  report.name = cluster.name;
+  report.gpu = cluster.gpu.name;
+  report.fabric = fabric_name(cluster);
+  report.nodes = cluster.nodes;
+  report.gpus = cluster.gpus();
+  report.gpus_per_node = cluster.node.gpus;
+  report.nic_efficiency = cluster.fabric.efficiency;
+  report.nic_source = cluster.fabric.nic_source;
+  report.oversubscribed = cluster.fabric.oversubscription > 1.0 || cluster.fabric.pod_oversubscription > 1.0;
   const Names names(model);
   const Graph& graph = model.topology().graph;
   for (auto [arc, end] = boost::edges(graph); arc != end; ++arc) report.links.push_back(names.link(0, *arc));

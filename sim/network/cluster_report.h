@@ -31,6 +31,7 @@ struct ClusterReport {
   double nic_efficiency =
       0.0;  // usable share of the NICs' line rate, and where that is from; empty: no fabric
   std::string nic_source;
+  bool oversubscribed = false;  // a pair across leaves then gets its share of uplinks that all of a leaf use
   std::vector<ReportLink>
       links;  // each direction; of machine 0, its NICs' network links included, or of the whole graph
 };

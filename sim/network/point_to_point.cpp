@@ -49,7 +49,9 @@ Estimate pair_estimate(const hardware::Cluster& cluster, const PairLinks& links,
   estimate.latency_us = latency_us(cluster, links.crosses, links.hop_latency_us);
   estimate.bandwidth = links.width;
   if (!links.crosses && links.nvlink)
-    estimate.bandwidth *= links.nvswitch ? correction.pair : correction.bandwidth;
+    // On Volta a ring's plateau is above NCCL's number for its links; a pair is held to what its links are
+    // said to carry.
+    estimate.bandwidth *= std::min(1.0, links.nvswitch ? correction.pair : correction.bandwidth);
   estimate.port_bytes = links.crosses ? 0.0 : bytes;
   estimate.machine_bytes = links.crosses ? bytes : 0.0;
   estimate.choice_us = estimate.time_us(bytes);

@@ -174,6 +174,8 @@ TEST(Override, RefusesWhatIsNoField) {
     return std::string();
   };
   EXPECT_THAT(refusal("training.micro_bath"), HasSubstr("did you mean \"training.micro_batch\"?"));
+  EXPECT_THAT(refusal("tp"), HasSubstr("did you mean \"parallel.tp\"?"));
+  EXPECT_THAT(refusal("sequence_length"), HasSubstr("did you mean \"training.sequence_length\"?"));
   for (const char* path : {"", ".", "parallel", "parallel.", "model.", "tp", "training.micro_batch.x"})
     EXPECT_THAT(refusal(path), HasSubstr("names no field of a scenario")) << path;
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "tests/sim/network/clusters.h"
@@ -19,8 +20,9 @@ std::vector<std::string> stations(const ReportPath& path) {
 TEST(ClusterReport, PathBetweenLeavesOfAFatTree) {
   const AlphaBeta model(shipped_cluster("a100-80g-128x8"), {});
   const ReportPath path = report_path(model, 3, 8 * 20 + 5);
-  EXPECT_EQ(stations(path), (std::vector<std::string>{"node0/gpu3", "node0/pcie1", "node0/nic3", "leaf0", "pod0/spine", "leaf1",
-                                                      "node20/nic5", "node20/pcie2", "node20/gpu5"}));
+  EXPECT_EQ(stations(path),
+            (std::vector<std::string>{"node0/gpu3", "node0/pcie1", "node0/nic3", "leaf0", "pod0/spine",
+                                      "leaf1", "node20/nic5", "node20/pcie2", "node20/gpu5"}));
   EXPECT_EQ(path.links[2].shared_as, "node0/nic3 out");
   EXPECT_EQ(path.kind, "network");
   EXPECT_NEAR(path.usable.value(), 25e9 * 0.95, 1e7);
@@ -28,11 +30,27 @@ TEST(ClusterReport, PathBetweenLeavesOfAFatTree) {
 
 TEST(ClusterReport, RailsAreChangedInsideTheMachine) {
   const AlphaBeta model(shipped_cluster("h100-16x8"), {});
-  EXPECT_EQ(stations(report_path(model, 0, 8)), (std::vector<std::string>{"node0/gpu0", "node0/pcie0", "node0/nic0", "group0/rail0",
-                                                                          "node1/nic0", "node1/pcie0", "node1/gpu0"}));
-  EXPECT_EQ(stations(report_path(model, 0, 13)),
-            (std::vector<std::string>{"node0/gpu0", "node0/nvswitch", "node0/gpu5", "node0/pcie5", "node0/nic5", "group0/rail5",
-                                      "node1/nic5", "node1/pcie5", "node1/gpu5"}));
+  EXPECT_EQ(stations(report_path(model, 0, 8)),
+            (std::vector<std::string>{"node0/gpu0", "node0/pcie0", "node0/nic0", "group0/rail0", "node1/nic0",
+                                      "node1/pcie0", "node1/gpu0"}));
+  EXPECT_EQ(
+      stations(report_path(model, 0, 13)),
+      (std::vector<std::string>{"node0/gpu0", "node0/nvswitch", "node0/gpu5", "node0/pcie5", "node0/nic5",
+                                "group0/rail5", "node1/nic5", "node1/pcie5", "node1/gpu5"}));
+}
+
+TEST(ClusterReport, NoPairIsFasterThanAnyOfItsLinks) {
+  for (const char* file : {"a100-80g-16x8", "dgx-1-v100", "v100-4gpu-2edr-16x4", "rtx-4090-8", "a100-nv4-4",
+                           "dgx-h100", "dgx-b200"}) {
+    const AlphaBeta model(shipped_cluster(file), {});
+    const auto gpus = static_cast<std::int64_t>(model.cluster().gpus());
+    for (std::int64_t to = 1; to < std::min<std::int64_t>(gpus, 16); ++to) {
+      const ReportPath path = report_path(model, 0, to);
+      for (const ReportLink& link : path.links)
+        EXPECT_LE(path.usable.value(), link.usable.value() * 1.000001)
+            << file << " 0 -> " << to << ": " << link.from;
+    }
+  }
 }
 
 TEST(ClusterReport, EverySharedNameIsAResource) {
