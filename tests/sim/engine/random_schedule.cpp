@@ -100,7 +100,8 @@ class Writer {
   }
 
   void kernel(std::size_t at) {
-    builders_[at].kernel(duration(), pick(2) == 0 ? OpKind::gemm : OpKind::add);
+    const OpKind kind = pick(2) == 0 ? OpKind::gemm : OpKind::add;  // drawn first: arguments have no order
+    builders_[at].kernel(duration(), kind);
     if (shape_.kernels_everywhere && pick(3) == 0) builders_[at].on(Stream::data);
     events(at, builders_[at]);
   }
