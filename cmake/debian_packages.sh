@@ -3,8 +3,8 @@
 # that is said goes to stderr, so that the standard output belongs to the program. docs/dependencies.md says why each
 # package is needed.
 
-BUILD_PACKAGES="g++ cmake ninja-build ccache libfmt-dev nlohmann-json3-dev libboost-graph-dev libcli11-dev"
-TEST_PACKAGES="libgtest-dev libgmock-dev libbenchmark-dev"
+BUILD_PACKAGES="g++ cmake ninja-build ccache libfmt-dev nlohmann-json3-dev libboost-graph-dev libcli11-dev libeigen3-dev libopenmpi-dev openmpi-bin"
+TEST_PACKAGES="libgtest-dev libgmock-dev libbenchmark-dev libopenblas-dev"
 
 stage() { echo "== $*" >&2; }
 
