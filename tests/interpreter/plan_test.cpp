@@ -3,9 +3,9 @@
 // one rank with one microbatch.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <map>
 
+#include "tests/interpreter/named_plans.h"
 #include "tests/interpreter/plan_run.h"
 #include "tests/interpreter/tiny_models.h"
 
@@ -17,14 +17,7 @@ using scenarios::Scenario;
 
 constexpr std::int64_t kSteps = 2;
 
-struct Plan {
-  std::string name;
-  std::function<void(Scenario&)> set;
-};
-
-void PrintTo(const Plan& plan, std::ostream* out) { *out << plan.name; }
-
-void expect_reference(const Architecture& a, const Plan& plan) {
+void expect_reference(const Architecture& a, const NamedPlan& plan) {
   SCOPED_TRACE(a.name + ", " + plan.name);
   Scenario scenario = plain_scenario(a);
   plan.set(scenario);
@@ -40,265 +33,7 @@ void expect_reference(const Architecture& a, const Plan& plan) {
   }
 }
 
-void tp(Scenario& s) { s.parallel.tp = 2; }
-void sp(Scenario& s) {
-  s.parallel.tp = 2;
-  s.parallel.sequence_parallel = true;
-}
-void pp(Scenario& s) {
-  s.parallel.pp = 2;
-  s.training.micro_batch = 2;
-}
-void dp(Scenario& s) {
-  s.parallel.dp = 2;
-  s.training.micro_batch = 2;
-}
-void three(Scenario& s) {
-  sp(s);
-  s.parallel.pp = s.parallel.dp = 2;
-  s.training.micro_batch = 1;
-}
-void zero(Scenario& s, int stage) {
-  dp(s);
-  s.parallel.zero = stage;
-}
-void four_layers(Scenario& s) { s.model.layers = 4; }
-
-const std::vector<Plan> kBasics = {
-    {"one rank", [](Scenario&) {}},
-    {"accumulation", [](Scenario& s) { s.training.micro_batch = 2; }},
-    {"separate attention", [](Scenario& s) { s.kernels.fused_attention = false; }},
-    {"separate softmax",
-     [](Scenario& s) { s.kernels.fused_attention = s.kernels.fused_softmax = false; s.kernels.softmax_fp32_copy = true; }},
-    {"separate elementwise", [](Scenario& s) { s.kernels.fused_elementwise = false; }},
-    {"16-bit logits", [](Scenario& s) { s.kernels.fp32_logits = false; }},
-    {"clipping", [](Scenario& s) { s.training.clip_gradient_norm = 0.1; }},
-    {"sgd", [](Scenario& s) { s.training.optimizer = scenarios::Optimizer::sgd; }},
-    {"sgd with momentum", [](Scenario& s) { s.training.optimizer = scenarios::Optimizer::sgd_momentum; }},
-    {"no master weights", [](Scenario& s) { s.recipe.master_weights = false; s.recipe.weight_bytes = 4; }},
-    {"offload, clipping",
-     [](Scenario& s) {
-       s.training.clip_gradient_norm = 0.1;
-       s.offload.optimizer = scenarios::OffloadTarget::cpu;
-     }},
-    {"offload", [](Scenario& s) { s.offload.optimizer = scenarios::OffloadTarget::cpu; }},
-};
-
-const std::vector<Plan> kRecompute = {
-    {"selective, fused", [](Scenario& s) { s.training.recompute = scenarios::Recompute::selective; }},
-    {"selective, separate",
-     [](Scenario& s) {
-       s.training.recompute = scenarios::Recompute::selective;
-       s.kernels.fused_attention = false;
-     }},
-    {"full", [](Scenario& s) { s.training.recompute = scenarios::Recompute::full; }},
-    {"full, every 2 of 4",
-     [](Scenario& s) {
-       four_layers(s);
-       s.training.recompute = scenarios::Recompute::full;
-       s.training.recompute_every = 2;
-     }},
-    {"full, every 3 of 4, PP2, TP2 with SP",
-     [](Scenario& s) {
-       four_layers(s);
-       sp(s);
-       pp(s);
-       s.parallel.layers_of_stage = {3, 1};
-       s.training.recompute = scenarios::Recompute::full;
-       s.training.recompute_every = 3;
-     }},
-    {"full, ZeRO-3", [](Scenario& s) { zero(s, 3); s.training.recompute = scenarios::Recompute::full; }},
-};
-
-const std::vector<Plan> kTensor = {
-    {"TP2", tp},
-    {"TP2, clipping", [](Scenario& s) { tp(s); s.training.clip_gradient_norm = 0.1; }},
-    {"TP2, separate attention", [](Scenario& s) { tp(s); s.kernels.fused_attention = false; }},
-    {"TP2, overlapped backward", [](Scenario& s) { tp(s); s.overlap.tensor_backward = true; }},
-    {"TP2 with SP", sp},
-    {"TP2 with SP, accumulation", [](Scenario& s) { sp(s); s.training.micro_batch = 2; }},
-    {"TP2 with SP, overlapped backward", [](Scenario& s) { sp(s); s.overlap.tensor_backward = true; }},
-    {"TP2 with SP, clipping, separate",
-     [](Scenario& s) {
-       sp(s);
-       s.training.clip_gradient_norm = 0.1;
-       s.kernels.fused_attention = s.kernels.fused_elementwise = false;
-     }},
-};
-
-const std::vector<Plan> kPipeline = {
-    {"PP2 1F1B", pp},
-    {"PP2 1F1B, overlapped", [](Scenario& s) { pp(s); s.overlap.pipeline = true; }},
-    {"PP2 GPipe", [](Scenario& s) { pp(s); s.parallel.schedule = scenarios::PipelineSchedule::gpipe; }},
-    {"PP2 GPipe, overlapped",
-     [](Scenario& s) { pp(s); s.parallel.schedule = scenarios::PipelineSchedule::gpipe; s.overlap.pipeline = true; }},
-    {"PP2, one microbatch", [](Scenario& s) { pp(s); s.training.micro_batch = 8; }},
-    {"PP4, two microbatches",
-     [](Scenario& s) { four_layers(s); s.parallel.pp = 4; s.training.micro_batch = 4; s.training.clip_gradient_norm = 0.1; }},
-    {"PP4, eight microbatches, overlapped",
-     [](Scenario& s) { four_layers(s); s.parallel.pp = 4; s.training.micro_batch = 1; s.overlap.pipeline = true; }},
-    {"PP2 uneven", [](Scenario& s) { four_layers(s); pp(s); s.parallel.layers_of_stage = {1, 3}; }},
-    {"PP2, a stage of the head alone", [](Scenario& s) { pp(s); s.parallel.layers_of_stage = {2, 0}; }},
-    {"PP2, a stage of the embedding alone", [](Scenario& s) { pp(s); s.parallel.layers_of_stage = {0, 2}; }},
-    {"PP2 interleaved", [](Scenario& s) { four_layers(s); pp(s); s.parallel.vpp = 2; }},
-    {"PP2 interleaved, overlapped",
-     [](Scenario& s) { four_layers(s); pp(s); s.parallel.vpp = 2; s.overlap.pipeline = true; }},
-    {"PP2 interleaved, uneven, eight microbatches",
-     [](Scenario& s) {
-       four_layers(s);
-       pp(s);
-       s.training.micro_batch = 1;
-       s.parallel.vpp = 2;
-       s.parallel.layers_of_stage = {1, 2, 1, 0};
-     }},
-};
-
-const std::vector<Plan> kData = {
-    {"DP2", dp},
-    {"DP2, overlapped", [](Scenario& s) { dp(s); s.overlap.gradient_reduce = true; }},
-    {"DP4, small buckets, overlapped",
-     [](Scenario& s) {
-       four_layers(s);
-       s.parallel.dp = 4;
-       s.training.micro_batch = 1;
-       s.overlap.gradient_reduce = true;
-       s.overlap.bucket_elements = 3000;
-       s.training.clip_gradient_norm = 0.1;
-     }},
-    {"DP8, one microbatch",
-     [](Scenario& s) { s.parallel.dp = 8; s.training.micro_batch = 1; s.overlap.gradient_reduce = true; }},
-    {"ZeRO-1", [](Scenario& s) { zero(s, 1); }},
-    {"ZeRO-2", [](Scenario& s) { zero(s, 2); }},
-    {"ZeRO-3", [](Scenario& s) { zero(s, 3); }},
-    {"ZeRO-1, clipping, overlapped, gathered with the forward",
-     [](Scenario& s) {
-       zero(s, 1);
-       s.overlap.gradient_reduce = s.overlap.parameter_gather = true;
-       s.training.clip_gradient_norm = 0.1;
-     }},
-    {"ZeRO-2, clipping, overlapped, gathered with the forward",
-     [](Scenario& s) {
-       zero(s, 2);
-       s.overlap.gradient_reduce = s.overlap.parameter_gather = true;
-       s.training.clip_gradient_norm = 0.1;
-     }},
-    {"ZeRO-2, reduced every microbatch, overlapped",
-     [](Scenario& s) { zero(s, 2); s.overlap.gradient_reduce = true; }},
-    {"ZeRO-2, reduced every microbatch, small buckets",
-     [](Scenario& s) {
-       four_layers(s);
-       zero(s, 2);
-       s.overlap.gradient_reduce = true;
-       s.overlap.bucket_elements = 3000;
-     }},
-    {"ZeRO-3, overlapped, clipping",
-     [](Scenario& s) { zero(s, 3); s.overlap.gradient_reduce = true; s.training.clip_gradient_norm = 0.1; }},
-    {"ZeRO-3, reduced every microbatch, two layers ahead, offload",
-     [](Scenario& s) {
-       four_layers(s);
-       zero(s, 3);
-       s.overlap.gradient_reduce = true;
-       s.overlap.prefetch_units = 2;
-       s.training.clip_gradient_norm = 0.1;
-       s.offload.optimizer = scenarios::OffloadTarget::cpu;
-     }},
-    {"ZeRO-3, offload", [](Scenario& s) { zero(s, 3); s.offload.optimizer = scenarios::OffloadTarget::cpu; }},
-    {"ZeRO-3, two layers ahead", [](Scenario& s) { four_layers(s); zero(s, 3); s.overlap.prefetch_units = 2; }},
-    {"ZeRO-2, offload, clipping",
-     [](Scenario& s) {
-       zero(s, 2);
-       s.training.clip_gradient_norm = 0.1;
-       s.offload.optimizer = scenarios::OffloadTarget::cpu;
-     }},
-    {"ZeRO-3 of three ranks",  // flat vectors are padded
-     [](Scenario& s) {
-       s.parallel.dp = 3;
-       s.parallel.zero = 3;
-       s.training.global_batch = 6;
-       s.training.micro_batch = 1;
-       s.training.clip_gradient_norm = 0.1;
-     }},
-    {"ZeRO-2 of three ranks, overlapped",
-     [](Scenario& s) {
-       s.parallel.dp = 3;
-       s.parallel.zero = 2;
-       s.training.global_batch = 6;
-       s.training.micro_batch = 1;
-       s.overlap.gradient_reduce = true;
-     }},
-    // All gradients are sent: the compressed path moves the same numbers.
-    {"DP2, compressed to all", [](Scenario& s) { dp(s); s.compression.top_k = 1.0; }},
-    {"DP2, compressed to all, overlapped",
-     [](Scenario& s) { dp(s); s.compression.top_k = 1.0; s.overlap.gradient_reduce = true; }},
-    {"ZeRO-1, compressed to all", [](Scenario& s) { zero(s, 1); s.compression.top_k = 1.0; }},
-    {"ZeRO-2, compressed to all", [](Scenario& s) { zero(s, 2); s.compression.top_k = 1.0; }},
-    {"ZeRO-3, compressed to all, overlapped",
-     [](Scenario& s) { zero(s, 3); s.compression.top_k = 1.0; s.overlap.gradient_reduce = true; }},
-    {"ZeRO-1, sgd with momentum",
-     [](Scenario& s) {
-       zero(s, 1);
-       s.training.optimizer = scenarios::Optimizer::sgd_momentum;
-     }},
-};
-
-const std::vector<Plan> kCombined = {
-    {"TP2 SP x PP2 x DP2", three},
-    {"TP2 SP x PP2 x DP2, all overlapped, clipping",
-     [](Scenario& s) {
-       three(s);
-       s.overlap.gradient_reduce = s.overlap.pipeline = s.overlap.tensor_backward = true;
-       s.training.clip_gradient_norm = 0.1;
-     }},
-    {"TP2 SP x PP2 x DP2, ZeRO-1, all overlapped, clipping",
-     [](Scenario& s) {
-       three(s);
-       s.parallel.zero = 1;
-       s.overlap.gradient_reduce = s.overlap.pipeline = s.overlap.tensor_backward = s.overlap.parameter_gather = true;
-       s.training.clip_gradient_norm = 0.1;
-     }},
-    {"TP2 SP x PP2 interleaved x DP2, ZeRO-1, all overlapped, full recomputation",
-     [](Scenario& s) {
-       four_layers(s);
-       three(s);
-       s.parallel.zero = 1;
-       s.parallel.vpp = 2;
-       s.overlap.gradient_reduce = s.overlap.pipeline = s.overlap.tensor_backward = s.overlap.parameter_gather = true;
-       s.training.recompute = scenarios::Recompute::full;
-       s.training.clip_gradient_norm = 0.1;
-     }},
-    {"TP2 x DP2, ZeRO-2, reduced every microbatch, clipping",
-     [](Scenario& s) {
-       tp(s);
-       zero(s, 2);
-       s.overlap.gradient_reduce = true;
-       s.training.clip_gradient_norm = 0.1;
-     }},
-    {"TP2 SP x DP2, ZeRO-3, overlapped, selective, clipping",
-     [](Scenario& s) {
-       sp(s);
-       zero(s, 3);
-       s.overlap.gradient_reduce = s.overlap.tensor_backward = true;
-       s.training.recompute = scenarios::Recompute::selective;
-       s.training.clip_gradient_norm = 0.1;
-     }},
-    // A tied embedding on two stages is not legal under ZeRO-2 and 3.
-    {"PP2 x DP2, untied, ZeRO-2", [](Scenario& s) { pp(s); zero(s, 2); s.model.tied_embeddings = false; }},
-    {"PP2 x DP2, untied, ZeRO-3",
-     [](Scenario& s) { pp(s); zero(s, 3); s.model.tied_embeddings = false; s.overlap.pipeline = true; }},
-    {"PP2 interleaved x DP2, untied, ZeRO-3, full recomputation, overlapped",
-     [](Scenario& s) {
-       four_layers(s);
-       pp(s);
-       zero(s, 3);
-       s.parallel.vpp = 2;
-       s.model.tied_embeddings = false;
-       s.overlap.pipeline = s.overlap.gradient_reduce = true;
-       s.training.recompute = scenarios::Recompute::full;
-     }},
-    {"TP4 SP x PP2", [](Scenario& s) { pp(s); sp(s); s.parallel.tp = 4; s.model.kv_heads = 4; }},
-};
-
-class Plans : public testing::TestWithParam<Plan> {};
+class Plans : public testing::TestWithParam<NamedPlan> {};
 
 TEST_P(Plans, GptIsTheReference) { expect_reference(tiny_gpt(), GetParam()); }
 TEST_P(Plans, LlamaIsTheReference) { expect_reference(tiny_llama(), GetParam()); }
@@ -309,18 +44,14 @@ TEST_P(Plans, GptWithDropoutIsTheReference) {
   expect_reference(a, GetParam());
 }
 
-std::string test_name(const testing::TestParamInfo<Plan>& info) {
-  std::string name;
-  for (const char c : info.param.name) name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-  return name;
-}
+std::string name_of(const testing::TestParamInfo<NamedPlan>& info) { return test_name(info.param); }
 
-INSTANTIATE_TEST_SUITE_P(Basic, Plans, testing::ValuesIn(kBasics), test_name);
-INSTANTIATE_TEST_SUITE_P(Recompute, Plans, testing::ValuesIn(kRecompute), test_name);
-INSTANTIATE_TEST_SUITE_P(Tensor, Plans, testing::ValuesIn(kTensor), test_name);
-INSTANTIATE_TEST_SUITE_P(Pipeline, Plans, testing::ValuesIn(kPipeline), test_name);
-INSTANTIATE_TEST_SUITE_P(Data, Plans, testing::ValuesIn(kData), test_name);
-INSTANTIATE_TEST_SUITE_P(Combined, Plans, testing::ValuesIn(kCombined), test_name);
+INSTANTIATE_TEST_SUITE_P(Basic, Plans, testing::ValuesIn(basic_plans()), name_of);
+INSTANTIATE_TEST_SUITE_P(Recompute, Plans, testing::ValuesIn(recompute_plans()), name_of);
+INSTANTIATE_TEST_SUITE_P(Tensor, Plans, testing::ValuesIn(tensor_plans()), name_of);
+INSTANTIATE_TEST_SUITE_P(Pipeline, Plans, testing::ValuesIn(pipeline_plans()), name_of);
+INSTANTIATE_TEST_SUITE_P(Data, Plans, testing::ValuesIn(data_plans()), name_of);
+INSTANTIATE_TEST_SUITE_P(Combined, Plans, testing::ValuesIn(combined_plans()), name_of);
 
 // The other architectures under the plans that treat their parts differently.
 class Architectures : public testing::TestWithParam<std::string> {};
@@ -333,10 +64,10 @@ TEST_P(Architectures, AgreeWithTheReference) {
   expect_reference(a, {"one rank", [](Scenario&) {}});
   expect_reference(a, {"separate", [](Scenario& s) { s.kernels.fused_attention = s.kernels.fused_elementwise = false; }});
   expect_reference(a, {"full recomputation", [](Scenario& s) { s.training.recompute = scenarios::Recompute::full; }});
-  expect_reference(a, {"TP2", tp});
-  expect_reference(a, {"TP2 with SP", sp});
-  expect_reference(a, {"ZeRO-3", [](Scenario& s) { zero(s, 3); }});
-  expect_reference(a, {"TP2 SP x PP2 x DP2", three});
+  expect_reference(a, {"TP2", tensor_parallel});
+  expect_reference(a, {"TP2 with SP", sequence_parallel});
+  expect_reference(a, {"ZeRO-3", [](Scenario& s) { zero_stage(s, 3); }});
+  expect_reference(a, {"TP2 SP x PP2 x DP2", three_dimensional});
 }
 INSTANTIATE_TEST_SUITE_P(All, Architectures, testing::Values("bloom", "falcon", "neox", "gemma", "gated_biases"),
                          [](const auto& tested) { return tested.param; });

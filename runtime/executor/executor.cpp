@@ -1,0 +1,414 @@
+#include "runtime/executor/executor.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "base/check.h"
+#include "base/random.h"
+
+namespace orrery::runtime {
+
+using schedule::DataType;
+using schedule::OpKind;
+using schedule::Stream;
+
+struct Executor::Queue {
+  std::size_t stream = 0;
+  std::vector<std::vector<std::unique_ptr<Transfer>>> transfers;  // of each entry; empty for local ops
+  std::vector<std::vector<std::vector<std::uint32_t>>> members;   // ops of each of those transfers
+  std::atomic<std::int64_t> step{0};
+  std::size_t entry = 0, wait = 0;  // where it stands; the first wait not yet seen to be over
+  bool running = false;
+  std::int64_t last_ended = 0, ready = 0, started = 0;
+  std::vector<std::uint64_t> sequences;
+};
+
+struct Executor::Lane {
+  std::mutex driving;
+  std::vector<Queue*> queues;
+  bool communicates = false;
+};
+
+// Adds up what ranks have to say at the end of a step: {loss, stop requests}.
+struct Executor::StepEnd {
+  double values[2] = {0.0, 0.0};
+  std::unique_ptr<Transfer> transfer;  // none in a world of one
+  bool running = false;
+};
+
+namespace {
+
+std::size_t lane_of(Stream stream) {
+  switch (stream) {
+    case Stream::compute: return 0;
+    case Stream::to_host:
+    case Stream::to_device:
+    case Stream::cpu: return 2;
+    case Stream::tensor:
+    case Stream::data:
+    case Stream::pipe_send_forward:
+    case Stream::pipe_recv_forward:
+    case Stream::pipe_send_backward:
+    case Stream::pipe_recv_backward:
+    case Stream::host: return 1;
+  }
+  return 1;
+}
+constexpr std::size_t kCommunicationLane = 1;
+
+Element element_of(DataType type, std::int64_t bytes) {
+  switch (type) {
+    case DataType::fp32: return bytes == 8 ? Element::fp64 : Element::fp32;
+    case DataType::fp16: return bytes == 8 ? Element::fp64 : Element::fp16;
+    case DataType::bf16: return bytes == 8 ? Element::fp64 : Element::bf16;
+    case DataType::int32: return Element::int32;
+    case DataType::byte: return Element::byte;
+  }
+  return Element::byte;
+}
+
+CommKind comm_kind(OpKind kind) {
+  if (kind == OpKind::all_reduce) return CommKind::all_reduce;
+  if (kind == OpKind::reduce_scatter) return CommKind::reduce_scatter;
+  if (kind == OpKind::all_gather) return CommKind::all_gather;
+  if (kind == OpKind::all_to_all) return CommKind::all_to_all;
+  if (kind == OpKind::broadcast) return CommKind::broadcast;
+  CHECK(schedule::is_point_to_point(kind), schedule::name(kind));
+  return kind == OpKind::send ? CommKind::send : CommKind::recv;
+}
+
+// What both sides of a meeting must agree on.
+std::uint64_t signature_of(const CommCall& call, std::uint32_t microbatch) {
+  const bool message = call.kind == CommKind::send || call.kind == CommKind::recv;
+  std::uint64_t hash = 0;
+  const auto absorb = [&](std::uint64_t word) { hash = mix_bits(hash ^ (word + 0x9E3779B97F4A7C15ULL)); };
+  absorb(message ? 0 : static_cast<std::uint64_t>(call.kind) + 1);
+  absorb(static_cast<std::uint64_t>(call.reduce));
+  absorb(static_cast<std::uint64_t>(call.element));
+  if (message) absorb(microbatch);
+  std::int64_t x = 0, y = 0;
+  for (const Piece& p : call.x) x += p.count();
+  for (const Piece& p : call.y) y += p.count();
+  absorb(static_cast<std::uint64_t>(message ? x + y : std::max(x, y)));
+  return hash;
+}
+
+}  // namespace
+
+Executor::Executor(const schedule::Schedule& schedule, World& world, Device& device, BoardSlot& board, StopSign& stop,
+                   const ExecutorOptions& options)
+    : world_(world), device_(device), board_(board), stop_(stop), options_(options),
+      plan_(plan_step(schedule, world.rank())) {
+  ElementBytes bytes{};
+  for (std::size_t t = 0; t < bytes.size(); ++t) bytes[t] = device.element_bytes(static_cast<DataType>(t));
+  arena_ = plan_arena(plan_, Order(plan_), bytes);
+  add_waits(plan_, arena_.waits);
+  bind_memory();
+  done_ = std::make_unique<std::atomic<std::int64_t>[]>(plan_.ops.size());
+  ended_at_.assign(plan_.ops.size(), 0);
+  make_communicators();
+  make_lanes();
+  prepare_transfers();
+  mark_bell_ringers();
+  stop_.add_bell(world_.bell());
+}
+
+Executor::~Executor() = default;
+
+void Executor::bind_memory() {
+  device_memory_ = device_.allocate(arena_.device_bytes);
+  if (arena_.host_bytes > 0) host_memory_ = device_.allocate(arena_.host_bytes);
+  view_data_.reserve(plan_.views.size());
+  const auto base = [&](const Allocation& a) { return plan_.buffer(a).on_host ? host_memory_ : device_memory_; };
+  for (const PlannedView& v : plan_.views) {
+    const Allocation& a = plan_.allocations[v.allocation];
+    view_data_.push_back(base(a) + arena_.offset[v.allocation] + v.offset * device_.element_bytes(plan_.buffer(a).type));
+  }
+  persistent_of_.assign(plan_.program->buffers.size(), ~std::uint32_t{0});
+  for (std::uint32_t a = 0; a < plan_.allocations.size(); ++a)
+    if (plan_.allocations[a].persistent && plan_.allocations[a].instance == 0)
+      persistent_of_[plan_.allocations[a].buffer.index()] = a;
+}
+
+std::byte* Executor::address(BufferId buffer, std::uint32_t instance) const {
+  const std::uint32_t a = persistent_of_[buffer.index()] + instance;
+  CHECK(a < plan_.allocations.size() && plan_.allocations[a].instance == instance, "not a persistent buffer");
+  return (plan_.buffer(plan_.allocations[a]).on_host ? host_memory_ : device_memory_) + arena_.offset[a];
+}
+
+void Executor::make_communicators() {
+  std::vector<int> all;
+  for (int r = 0; r < world_.size(); ++r) all.push_back(r);
+  everybody_ = world_.communicator(all, "end of step");
+  for (const schedule::Group& group : plan_.schedule->groups) {
+    communicators_.emplace_back();
+    if (!group.contains(plan_.rank) || group.size < 2) continue;
+    std::vector<int> ranks;
+    for (std::int64_t i = 0; i < group.size; ++i) ranks.push_back(static_cast<int>(group.member(plan_.rank, i)));
+    communicators_.back() = world_.communicator(ranks, group.name);
+  }
+}
+
+CommCall Executor::comm_call(std::uint32_t id) const {
+  const PlannedOp& op = plan_.ops[id];
+  CommCall call;
+  call.kind = comm_kind(op.op->kind);
+  call.reduce = plan_.shape(op).reduce == schedule::Reduce::max ? CommReduce::max : CommReduce::sum;
+  call.what = describe(plan_, id);
+  const std::int64_t size = plan_.schedule->groups[op.op->group].size;
+  if (schedule::is_point_to_point(op.op->kind)) {
+    const std::int64_t index = plan_.schedule->groups[op.op->group].index(plan_.rank);
+    call.peer = ((index + op.op->peer) % size + size) % size;
+    call.channel = op.op->site;
+  }
+  bool first = true;
+  const auto views = plan_.views_of(op);
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    const schedule::View& v = *views[i].view;
+    if (v.count() == 0) continue;
+    const DataType type = plan_.buffer(plan_.allocations[views[i].allocation]).type;
+    const Element element = element_of(type, device_.element_bytes(type));
+    CHECK(first || element == call.element, call.what, "has operands of two types");
+    call.element = element;
+    first = false;
+    const Piece piece{view_data_[op.first_view + i], v.rows, v.columns, v.rows == 1 ? v.columns : v.row_stride};
+    if (v.role == schedule::Role::x) call.x.push_back(piece);
+    else call.y.push_back(piece);
+    if (v.role == schedule::Role::y && op.op->kind == OpKind::reduce_scatter)
+      call.adds = v.access == schedule::Access::update;
+  }
+  call.signature = signature_of(call, op.microbatch);
+  return call;
+}
+
+void Executor::make_lanes() {
+  for (int i = 0; i < 3; ++i) lanes_.push_back(std::make_unique<Lane>());
+  for (std::size_t s = 0; s < schedule::kStreams; ++s) {
+    if (plan_.streams[s].empty()) continue;
+    queues_.push_back(std::make_unique<Queue>());
+    Queue& queue = *queues_.back();
+    queue.stream = s;
+    lanes_[lane_of(static_cast<Stream>(s))]->queues.push_back(&queue);
+  }
+}
+
+void Executor::prepare_transfers() {
+  for (const auto& queue : queues_) {
+    const auto& entries = plan_.streams[queue->stream];
+    queue->transfers.resize(entries.size());
+    queue->members.resize(entries.size());
+    for (std::size_t e = 0; e < entries.size(); ++e) {
+      const auto ops = plan_.ops_of(entries[e]);
+      if (!schedule::is_communication(plan_.ops[ops.front()].op->kind)) continue;
+      lanes_[lane_of(static_cast<Stream>(queue->stream))]->communicates = true;
+      std::vector<std::uint8_t> groups;
+      for (const std::uint32_t op : ops) {
+        const std::uint8_t group = plan_.ops[op].op->group;
+        if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
+      }
+      for (const std::uint8_t group : groups) {
+        std::vector<std::uint32_t> members;
+        std::vector<CommCall> calls;
+        for (const std::uint32_t op : ops)
+          if (plan_.ops[op].op->group == group) {
+            members.push_back(op);
+            calls.push_back(comm_call(op));
+          }
+        CHECK(communicators_[group] != nullptr, calls.front().what, "needs a group of several ranks");
+        queue->transfers[e].push_back(communicators_[group]->prepare(std::move(calls)));
+        queue->members[e].push_back(std::move(members));
+      }
+    }
+  }
+  step_end_ = std::make_unique<StepEnd>();
+  if (world_.size() == 1) return;
+  CommCall call;
+  call.kind = CommKind::all_reduce;
+  call.element = Element::fp64;
+  call.y.push_back({reinterpret_cast<std::byte*>(step_end_->values), 1, 2, 2});
+  call.what = "end of step";
+  step_end_->transfer = everybody_->prepare({std::move(call)});
+}
+
+void Executor::mark_bell_ringers() {
+  rings_.assign(plan_.ops.size(), 0);
+  for (const PlannedOp& op : plan_.ops)
+    for (const PlannedWait& wait : plan_.waits_of(op))
+      if (lane_of(plan_.ops[wait.op].op->stream) != lane_of(op.op->stream)) rings_[wait.op] = 1;
+}
+
+bool Executor::waits_are_over(Queue& queue) {
+  const std::int64_t step = queue.step.load(std::memory_order_relaxed);
+  const auto ops = plan_.ops_of(plan_.streams[queue.stream][queue.entry]);
+  std::size_t number = 0;
+  for (const std::uint32_t id : ops)
+    for (const PlannedWait& wait : plan_.waits_of(plan_.ops[id])) {
+      if (number++ < queue.wait) continue;
+      if (done_[wait.op].load(std::memory_order_acquire) < step + (wait.previous_step ? 0 : 1)) return false;
+      queue.ready = std::max(queue.ready, ended_at_[wait.op]);
+      ++queue.wait;
+    }
+  return true;
+}
+
+void Executor::start(Queue& queue) {
+  const std::int64_t step = queue.step.load(std::memory_order_relaxed);
+  queue.running = true;
+  queue.started = now_ns();
+  auto& transfers = queue.transfers[queue.entry];
+  if (transfers.empty()) {
+    for (const std::uint32_t id : plan_.ops_of(plan_.streams[queue.stream][queue.entry])) {
+      const PlannedOp& op = plan_.ops[id];
+      if (op.op->kind == OpKind::host_wait) continue;
+      const double loss = device_.perform({&plan_, id, step, {view_data_.data() + op.first_view, op.view_count}});
+      if (op.op->kind == OpKind::cross_entropy_loss) loss_[step % 4].store(loss_[step % 4].load() + loss);
+    }
+    return;
+  }
+  const std::lock_guard lock(transfers_);
+  for (std::size_t t = 0; t < transfers.size(); ++t) {
+    queue.sequences.clear();
+    for (const std::uint32_t id : queue.members[queue.entry][t]) {
+      const PlannedOp& op = plan_.ops[id];
+      queue.sequences.push_back(static_cast<std::uint64_t>(step) * op.per_step + op.sequence);
+    }
+    transfers[t]->start(queue.sequences);
+  }
+}
+
+void Executor::finish(Queue& queue) {
+  const std::int64_t step = queue.step.load(std::memory_order_relaxed);
+  const std::int64_t end = now_ns();
+  bool ring = false;
+  for (const std::uint32_t id : plan_.ops_of(plan_.streams[queue.stream][queue.entry])) {
+    if (options_.keep_times && step >= options_.first_kept_step)
+      times_[static_cast<std::size_t>(step - options_.first_kept_step)][id] = {queue.ready, queue.started, end};
+    ended_at_[id] = end;
+    done_[id].store(step + 1, std::memory_order_release);
+    ring = ring || rings_[id] != 0;
+  }
+  queue.running = false;
+  queue.last_ended = queue.ready = end;
+  queue.wait = 0;
+  if (++queue.entry == plan_.streams[queue.stream].size()) {
+    queue.entry = 0;
+    queue.step.store(step + 1, std::memory_order_release);
+    ring = true;
+  }
+  board_.completed.fetch_add(1, std::memory_order_relaxed);
+  if (ring) world_.bell().ring();
+}
+
+bool Executor::advance(Queue& queue) {
+  const auto post = [&](bool running) {
+    const auto entries = static_cast<std::uint64_t>(plan_.streams[queue.stream].size());
+    const auto step = static_cast<std::uint64_t>(queue.step.load(std::memory_order_relaxed));
+    board_.position[queue.stream].store(2 * (step * entries + queue.entry) + (running ? 1 : 0), std::memory_order_relaxed);
+  };
+  if (!queue.running) {
+    if (queue.step.load(std::memory_order_relaxed) >= std::min(limit_.load(), settled_.load() + 2)) return false;
+    if (!waits_are_over(queue)) return false;
+    post(true);
+    start(queue);
+  }
+  auto& transfers = queue.transfers[queue.entry];
+  if (!transfers.empty()) {
+    const std::lock_guard lock(transfers_);
+    for (const auto& t : transfers)
+      if (!t->test()) return false;
+  }
+  finish(queue);
+  post(false);
+  return true;
+}
+
+bool Executor::advance(Lane& lane) {
+  bool any = false;
+  for (Queue* queue : lane.queues) any = advance(*queue) || any;
+  if (&lane == lanes_[kCommunicationLane].get()) any = advance_step_end() || any;
+  return any;
+}
+
+// The rank's own part of a step is over when all queues have gone on to the next one.
+bool Executor::advance_step_end() {
+  const std::int64_t step = settled_.load(std::memory_order_relaxed);
+  if (!step_end_->running) {
+    if (step >= limit_.load()) return false;
+    for (const auto& queue : queues_)
+      if (queue->step.load(std::memory_order_acquire) <= step) return false;
+    const schedule::Group& tensor = plan_.schedule->groups[schedule::kTensor];
+    const double loss = loss_[step % 4].exchange(0.0);
+    step_end_->values[0] = tensor.index(plan_.rank) == 0 ? loss : 0.0;
+    step_end_->values[1] = stop_.asked() ? 1.0 : 0.0;
+    step_end_->running = true;
+    if (step_end_->transfer) {
+      const std::lock_guard lock(transfers_);
+      const std::uint64_t sequence[] = {static_cast<std::uint64_t>(step)};
+      step_end_->transfer->start(sequence);
+    }
+  }
+  if (step_end_->transfer) {
+    const std::lock_guard lock(transfers_);
+    if (!step_end_->transfer->test()) return false;
+  }
+  step_end_->running = false;
+  losses_.push_back(step_end_->values[0]);
+  if (step_end_->values[1] > 0.0 && limit_.load() > step + 2) {
+    limit_.store(step + 2);
+    stopped_early_ = true;
+  }
+  settled_.store(step + 1, std::memory_order_release);
+  board_.completed.fetch_add(1, std::memory_order_relaxed);
+  if (on_step) on_step(step, step_end_->values[0]);
+  world_.bell().ring();
+  return true;
+}
+
+bool Executor::all_done() const { return settled_.load(std::memory_order_acquire) >= limit_.load(); }
+
+// A lane's thread: its own lane first, then the communication lane if nobody drives it, else sleep.
+void Executor::drive(Lane& lane) {
+  Lane& communication = *lanes_[kCommunicationLane];
+  const auto try_advance = [&](Lane& which) {
+    const std::unique_lock lock(which.driving, std::try_to_lock);
+    return lock.owns_lock() && advance(which);
+  };
+  while (!all_done()) {
+    const std::uint64_t heard = world_.bell().heard();
+    if (stop_.failed()) throw Stopped();
+    if (try_advance(lane)) continue;
+    if (&lane != &communication && try_advance(communication)) continue;
+    world_.bell().wait(heard);
+  }
+}
+
+void Executor::work(Lane& lane) {
+  try {
+    drive(lane);
+  } catch (const Stopped&) {
+  } catch (...) {
+    board_.state.store(RankState::failed);
+    stop_.fail(std::current_exception());
+  }
+}
+
+void Executor::run(std::int64_t count) {
+  limit_.store(next_step_ + count);
+  if (options_.keep_times) {
+    const std::int64_t kept = std::max<std::int64_t>(0, limit_.load() - options_.first_kept_step);
+    while (static_cast<std::int64_t>(times_.size()) < kept) times_.emplace_back(plan_.ops.size());
+  }
+  board_.state.store(RankState::running);
+  std::vector<std::thread> threads;
+  for (std::size_t l = 1; l < lanes_.size(); ++l)
+    if (lanes_[l]->communicates || (l != kCommunicationLane && !lanes_[l]->queues.empty()))
+      threads.emplace_back([this, l] { work(*lanes_[l]); });
+  work(*lanes_[0]);
+  for (std::thread& thread : threads) thread.join();
+  if (stop_.failed()) throw Stopped();
+  next_step_ = settled_.load();
+  board_.state.store(RankState::finished);
+}
+
+}  // namespace orrery::runtime
