@@ -313,6 +313,10 @@ Json read_json(const std::string& path) {
   return json;
 }
 
+std::string json_quoted(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 Json merge(const Json& under, const Json& over) {
   if (!under.is_object() || !over.is_object()) return over;
   Json result = under;

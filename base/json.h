@@ -49,6 +49,9 @@ Json parse_json(std::shared_ptr<const SourceFile> source, Diagnostics& diagnosti
 // Parses a file. Throws InputError if it cannot be read or parsed.
 Json read_json(const std::string& path);
 
+// Text as a JSON string, with its quotes. Bytes that are no UTF-8 become U+FFFD.
+std::string json_quoted(std::string_view text);
+
 // `over` laid on `under`: objects merge member by member, everything else is replaced. Places are kept.
 Json merge(const Json& under, const Json& over);
 

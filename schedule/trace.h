@@ -29,7 +29,7 @@ struct TraceRecord {
 
 struct RankTrace {
   std::int64_t rank = 0;
-  std::vector<TraceRecord> records;    // by step, then op
+  std::vector<TraceRecord> records{};  // by step, then op
   std::int64_t peak_live_bytes = 0;    // as schedule/memory.h counts them; measured: as they were allocated
   std::int64_t peak_host_bytes = 0;
   std::int64_t arena_bytes = 0;        // what the runtime's arena took; simulated: 0
@@ -38,15 +38,15 @@ struct RankTrace {
 
 struct Trace {
   TraceOrigin origin = TraceOrigin::simulated;
-  std::string scenario;             // name
-  std::string scenario_path;
-  std::string machine;              // where it ran: CPU, cores, ranks per process, backend; simulated: the cluster
+  std::string scenario{};           // name
+  std::string scenario_path{};
+  std::string machine{};            // where it ran: CPU, cores, ranks per process, backend; simulated: the cluster
   std::uint64_t fingerprint = 0;    // of the Schedule (fingerprint() below)
   std::int64_t world = 0;
   std::int32_t first_step = 0, steps = 0;  // kept: first_step .. first_step + steps - 1
-  std::vector<double> losses;       // of every step from 0; simulated: none
-  std::vector<RankTrace> ranks;     // simulated and folded: representatives; see `representative`
-  std::vector<std::int64_t> representative;  // of each rank: whose records are its own; empty: every rank is there
+  std::vector<double> losses{};     // of every step from 0; simulated: none
+  std::vector<RankTrace> ranks{};   // simulated and folded: representatives; see `representative`
+  std::vector<std::int64_t> representative{};  // of each rank: whose records are its own; empty: every rank is there
   bool complete = true;             // false: the run was stopped; what was measured until then is here
   bool operator==(const Trace&) const = default;
 };
