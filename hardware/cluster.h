@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/units.h"
 #include "hardware/gpu.h"
+#include "hardware/transfer_table.h"
 
 namespace orrery::hardware {
 
@@ -35,6 +37,7 @@ struct Node {
   Bandwidth socket_link;  // between sockets, one direction, usable
   std::vector<Nic> nics;
   bool nvls = false;  // NVLink SHARP: in-switch reduction (Hopper NVSwitch and later)
+  int cores = 0;  // that the ranks of a CPU machine share, one for each running kernel; 0: they have GPUs
   // The host, for offload and CPU optimizers.
   Bytes host_memory;
   Bandwidth host_memory_bandwidth;
@@ -91,6 +94,7 @@ struct Cluster {
   Duration host_issue_cost;
   Bytes context_bytes;       // CUDA context, ~0.5-1 GiB
   Bytes communicator_bytes;  // NCCL buffers per communicator, 340-390 MiB
+  std::shared_ptr<const TransferTable> transfers;  // measured times of collectives and messages; null: none
 
   std::int64_t gpus() const { return std::int64_t{nodes} * node.gpus; }
 };

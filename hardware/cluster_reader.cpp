@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/inherit.h"
 #include "base/object_reader.h"
 #include "hardware/base_file.h"
 #include "hardware/field_rules.h"
@@ -76,6 +77,29 @@ void read_structure(ObjectReader& reader, Cluster& cluster) {
                       "give node.nics");
 }
 
+// On a CPU machine no host issues kernels, and nothing lies outside of the arena unless the file says so.
+void read_fixed_costs(ObjectReader& reader, Cluster& cluster) {
+  const auto given = [&](std::string_view key) {
+    return cluster.gpu.kind == DeviceKind::gpu || reader.has(key);
+  };
+  if (given("host_issue_cost")) cluster.host_issue_cost = read_delay(reader, "host_issue_cost");
+  if (given("context_bytes")) cluster.context_bytes = read_size(reader, "context_bytes");
+  if (given("communicator_bytes")) cluster.communicator_bytes = read_size(reader, "communicator_bytes");
+}
+
+void read_transfers(ObjectReader& reader, Cluster& cluster) {
+  Diagnostics& diagnostics = reader.diagnostics();
+  if (const Json* named = reader.child("transfers"); named != nullptr) {
+    const Json table = object_or_file(*named, "transfer table", diagnostics);
+    if (!table.is_null())
+      cluster.transfers = std::make_shared<TransferTable>(read_transfer_table(table, diagnostics));
+  } else if (cluster.gpu.kind == DeviceKind::cpu && cluster.gpus() > 1) {
+    diagnostics.error(reader.place(),
+                      fmt::format("{} ranks of a CPU machine and no \"transfers\"", cluster.gpus()),
+                      "the path of a transfer table, as orrery calibrate writes it");
+  }
+}
+
 }  // namespace
 
 Cluster read_cluster(const Json& json, Diagnostics& diagnostics) {
@@ -92,9 +116,8 @@ Cluster read_cluster(const Json& json, Diagnostics& diagnostics) {
                                {{"packed", Placement::packed}, {"round_robin", Placement::round_robin}});
   if (const Json* slow = reader.child("slow_gpus"); slow != nullptr)
     read_slow_gpus(*slow, diagnostics, cluster);
-  cluster.host_issue_cost = read_delay(reader, "host_issue_cost");
-  cluster.context_bytes = read_size(reader, "context_bytes");
-  cluster.communicator_bytes = read_size(reader, "communicator_bytes");
+  read_fixed_costs(reader, cluster);
+  read_transfers(reader, cluster);
   reader.finish();
   return cluster;
 }

@@ -1,13 +1,16 @@
 // A GPU type, as data (hardware/gpus/*.json): data-sheet numbers with their sources. Peaks are DENSE: never the sparse
-// number that marketing prints beside them.
+// number that marketing prints beside them. Or what one rank of a CPU machine has: one core's peak, its part of the memory,
+// and measured kernel times instead of fits.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "base/units.h"
+#include "hardware/kernel_table.h"
 
 namespace orrery::hardware {
 
@@ -37,7 +40,10 @@ struct KernelFit {
   std::string source;            // which data, or which GPU it was transferred from
 };
 
+enum class DeviceKind : std::uint8_t { gpu, cpu };
+
 struct Gpu {
+  DeviceKind kind = DeviceKind::gpu;
   std::string name;    // "A100-SXM4-80GB"
   std::string source;
   std::string architecture;      // "volta", "ampere", "ada", "hopper", "blackwell"
@@ -53,7 +59,8 @@ struct Gpu {
   Bandwidth pcie_line;           // one direction, of its slot, line rate
   Bandwidth pcie_usable;
   double power_watts = 0.0;
-  std::array<KernelFit, kKernelClasses> fits{};
+  std::array<KernelFit, kKernelClasses> fits{};  // kind cpu: none
+  std::shared_ptr<const KernelTable> kernel_table;  // measured times, which go before the fits; null: none
 
   FlopRate peak(Precision p) const { return dense_peak[static_cast<std::size_t>(p)]; }
   const KernelFit& fit(KernelClass c) const { return fits[static_cast<std::size_t>(c)]; }

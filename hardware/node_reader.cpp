@@ -8,7 +8,7 @@
 namespace orrery::hardware {
 namespace {
 
-constexpr int kMaxGpusPerNode = 64, kMaxSwitches = 64, kMaxNics = 256;
+constexpr int kMaxGpusPerNode = 64, kMaxSwitches = 64, kMaxNics = 256, kMaxCores = 1024;
 
 void read_host(const Json& json, Diagnostics& diagnostics, Node& node) {
   ObjectReader reader(json, diagnostics, "host");
@@ -79,6 +79,31 @@ void check_intra(ObjectReader& reader, const Gpu& gpu, const Node& node) {
                       "Hopper or later, intra nvswitch");
 }
 
+// Ranks of a CPU machine meet in its memory: to the network model, one PCIe switch as fast as that.
+void read_cpu_node(ObjectReader& reader, Node& node) {
+  node.intra = IntraKind::pcie;
+  node.sockets = 1;
+  node.cores =
+      static_cast<int>(reader.integer("cores", {.fallback = std::nullopt, .min = 1, .max = kMaxCores}));
+  if (const Json* nics = reader.child("nics"); nics != nullptr) read_nics(*nics, reader.diagnostics(), node);
+}
+
+void read_gpu_node(ObjectReader& reader, const Gpu& gpu, Node& node) {
+  node.intra = reader.choice<IntraKind>("intra", std::nullopt,
+                                        {{"nvswitch", IntraKind::nvswitch},
+                                         {"cube_mesh", IntraKind::cube_mesh},
+                                         {"nvlink_mesh", IntraKind::nvlink_mesh},
+                                         {"nvlink_pairs", IntraKind::nvlink_pairs},
+                                         {"pcie", IntraKind::pcie}});
+  node.pcie_switches = static_cast<int>(
+      reader.integer("pcie_switches", {.fallback = std::nullopt, .min = 1, .max = kMaxSwitches}));
+  node.sockets = static_cast<int>(reader.integer("sockets", {.fallback = std::nullopt, .min = 1, .max = 8}));
+  if (node.sockets > 1 || reader.has("socket_link")) node.socket_link = read_speed(reader, "socket_link");
+  node.nvls = reader.boolean("nvls", false);
+  if (const Json* nics = reader.child("nics"); nics != nullptr) read_nics(*nics, reader.diagnostics(), node);
+  check_intra(reader, gpu, node);
+}
+
 }  // namespace
 
 void read_node(const Json& json, Diagnostics& diagnostics, const Gpu& gpu, bool graph, Node& node) {
@@ -87,20 +112,12 @@ void read_node(const Json& json, Diagnostics& diagnostics, const Gpu& gpu, bool 
   if (!graph) {
     node.gpus = static_cast<int>(
         reader.integer("gpus", {.fallback = std::nullopt, .min = 1, .max = kMaxGpusPerNode}));
-    node.intra = reader.choice<IntraKind>("intra", std::nullopt,
-                                          {{"nvswitch", IntraKind::nvswitch},
-                                           {"cube_mesh", IntraKind::cube_mesh},
-                                           {"nvlink_mesh", IntraKind::nvlink_mesh},
-                                           {"nvlink_pairs", IntraKind::nvlink_pairs},
-                                           {"pcie", IntraKind::pcie}});
-    node.pcie_switches = static_cast<int>(
-        reader.integer("pcie_switches", {.fallback = std::nullopt, .min = 1, .max = kMaxSwitches}));
-    node.sockets =
-        static_cast<int>(reader.integer("sockets", {.fallback = std::nullopt, .min = 1, .max = 8}));
-    if (node.sockets > 1 || reader.has("socket_link")) node.socket_link = read_speed(reader, "socket_link");
-    node.nvls = reader.boolean("nvls", false);
-    if (const Json* nics = reader.child("nics"); nics != nullptr) read_nics(*nics, diagnostics, node);
-    check_intra(reader, gpu, node);
+    if (gpu.kind == DeviceKind::cpu)
+      read_cpu_node(reader, node);
+    else
+      read_gpu_node(reader, gpu, node);
+  } else if (gpu.kind == DeviceKind::cpu) {
+    diagnostics.error(reader.place(), "a graph of a CPU machine", "a node with gpus (its ranks) and cores");
   }
   reader.finish();
 }
