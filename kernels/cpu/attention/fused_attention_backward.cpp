@@ -1,0 +1,170 @@
+// Key head by key head: for each of its query heads, a tile of queries runs over the keys it sees, completing
+// dq of the tile and adding to dk and dv of the whole sequence, which are written when the last query head
+// has added its part.
+#include "kernels/cpu/attention/dropped_row.h"
+#include "kernels/cpu/attention/fused_attention.h"
+#include "kernels/cpu/attention/head_rows.h"
+#include "kernels/cpu/attention/softmax_rows.h"
+
+namespace orrery::kernels {
+namespace {
+
+template <typename T, typename W = Wide<T>>
+struct Backward {
+  const AttentionShape& a;
+  const AttentionInput<T>& in;
+  const AttentionSaved<T>& saved;
+  const AttentionDropout& dropout;
+  const AttentionGradients<T>& out;
+  std::int64_t columns = round_up(a.head_dim, kPanel<W>);
+  // Of the whole sequence: kᵀ and vᵀ for the scores and their gradients, k for dq; sums.
+  W *keys_transposed = nullptr, *values_transposed = nullptr, *key_panels = nullptr, *dk = nullptr,
+    *dv = nullptr;
+  // Of a tile of queries.
+  W *query = nullptr, *query_panels = nullptr, *dout = nullptr, *dout_panels = nullptr, *dq = nullptr;
+  W *probabilities = nullptr, *dscores = nullptr;
+};
+
+template <typename T>
+void place_tiles(Backward<T>& b) {
+  using W = Wide<T>;
+  const std::int64_t transposed = round_up(b.a.sequence, kPanel<W>) * b.a.head_dim;
+  const std::int64_t sums = round_up(b.a.sequence, kGroup) * b.columns;
+  const std::int64_t rows = kQueryTile * b.a.head_dim, panels = kQueryTile * b.columns,
+                     scores = kQueryTile * kKeyTile;
+  const auto tiles = cut_tiles<W>({transposed, transposed, b.a.sequence * b.columns, sums, sums, rows, panels,
+                                   rows, panels, panels, scores, scores});
+  W** const place[] = {&b.keys_transposed,
+                       &b.values_transposed,
+                       &b.key_panels,
+                       &b.dk,
+                       &b.dv,
+                       &b.query,
+                       &b.query_panels,
+                       &b.dout,
+                       &b.dout_panels,
+                       &b.dq,
+                       &b.probabilities,
+                       &b.dscores};
+  for (std::size_t i = 0; i < tiles.size(); ++i) *place[i] = tiles[i];
+}
+
+struct TileOf {
+  std::int64_t j, head, first_query;  // sequence of the microbatch, head of the rank
+};
+
+// dout . o of each query: sum over keys of dP P, also under dropout, since o was made of the dropped
+// probabilities.
+template <typename T, typename W = Wide<T>>
+void dot_rows(const Backward<T>& b, const TileOf& tile, std::int64_t queries, W* dots) {
+  const HeadRows<const T> o = rows_of_head(b.a, b.saved.o, tile.j, tile.head).from(tile.first_query);
+  for (std::int64_t r = 0; r < queries; ++r) {
+    const W* dout = b.dout + r * b.a.head_dim;
+    W dot = 0;
+    for (std::int64_t i = 0; i < b.a.head_dim; ++i) dot += dout[i] * widen(o.row(r)[i]);
+    dots[r] = dot;
+  }
+}
+
+// From scores and dP: the probabilities (dropped) and the gradients of the scores.
+template <typename T, typename W = Wide<T>>
+void differentiate_tile(const Backward<T>& b, const TileOf& tile, const Band& band, std::int64_t first_key,
+                        const W* dots) {
+  const W slope = b.a.alibi ? static_cast<W>(b.a.alibi_slope(tile.head)) : W{0};
+  const W kept_scale = static_cast<W>(b.dropout.scale());
+  const W* lse = b.saved.lse.row(tile.j * b.a.heads + tile.head) + tile.first_query;
+  for (std::int64_t r = 0; r < band.queries; ++r) {
+    W *row = b.probabilities + r * kKeyTile, *drow = b.dscores + r * kKeyTile;
+    const std::int64_t keys = band.visible(r), vectors = round_up(keys, lane_count<W>),
+                       query = tile.first_query + r;
+    if (b.a.alibi) add_alibi(row, keys, slope, first_key - query);
+    pad_with_minus_infinity(row, keys);
+    exponentiate_row(row, row, keys, lse[r]);
+    const auto multiply = [&] {
+      for (std::int64_t i = 0; i < vectors; i += lane_count<W>)
+        store(drow + i, load(row + i) * (load(drow + i) * kept_scale - dots[r]));
+    };
+    if (b.dropout.drops()) {
+      const DroppedRow dropped(b.dropout, b.a, {tile.j, tile.head, query, first_key}, keys);
+      dropped.apply(drow);
+      multiply();
+      dropped.apply(row);
+    } else {
+      multiply();
+    }
+    const std::int64_t defined = band.defined<W>(r);
+    std::fill(row + vectors, row + defined, W{0});
+    std::fill(drow + vectors, drow + defined, W{0});
+  }
+}
+
+template <typename T, typename W = Wide<T>>
+void backward_tile(const Backward<T>& b, const TileOf& tile) {
+  const AttentionShape& a = b.a;
+  const std::int64_t queries = std::min(a.sequence - tile.first_query, kQueryTile),
+                     last = tile.first_query + queries - 1;
+  const auto q = rows_of_head(a, b.in.q, tile.j, tile.head).from(tile.first_query);
+  const auto dout = rows_of_head(a, b.saved.dout, tile.j, tile.head).from(tile.first_query);
+  const W scale = static_cast<W>(a.scale());
+  gather_rows(q, queries, scale, b.query, a.head_dim);
+  gather_rows(dout, queries, W{1}, b.dout, a.head_dim);
+  gather_panels(q, queries, scale, b.query_panels, kQueryTile);
+  gather_panels(dout, queries, W{1}, b.dout_panels, kQueryTile);
+  W dots[kQueryTile];
+  dot_rows(b, tile, queries, dots);
+  std::fill(b.dq, b.dq + kQueryTile * b.columns, W{0});
+  for (std::int64_t key = 0; key < a.visible_keys(last); key += kKeyTile) {
+    const Band band{queries, std::min(a.sequence - key, kKeyTile), tile.first_query - key, a.causal};
+    product_of_scores<W>(band, a.head_dim, {b.query, a.head_dim}, b.keys_transposed + key * a.head_dim,
+                         b.probabilities);
+    product_of_scores<W>(band, a.head_dim, {b.dout, a.head_dim}, b.values_transposed + key * a.head_dim,
+                         b.dscores);
+    differentiate_tile(b, tile, band, key, dots);
+    product_by_key<W>(band, b.probabilities, {b.dout_panels, kQueryTile},
+                      {b.dv + key * b.columns, b.columns});
+    product_by_key<W>(band, b.dscores, {b.query_panels, kQueryTile}, {b.dk + key * b.columns, b.columns});
+    product_by_query<W>(band, b.dscores, {b.key_panels + key * kPanel<W>, a.sequence}, {b.dq, b.columns});
+  }
+  const auto dq = rows_of_head(a, b.out.dq.view, tile.j, tile.head).from(tile.first_query);
+  put_rows(dq, queries, scale, b.dq, b.columns, b.out.dq.adds);
+}
+
+template <typename T, typename W = Wide<T>>
+void backward_key_head(const Backward<T>& b, std::int64_t j, std::int64_t key_head) {
+  const AttentionShape& a = b.a;
+  gather_transposed_panels(rows_of_head(a, b.in.k, j, key_head), a.sequence, b.keys_transposed);
+  gather_transposed_panels(rows_of_head(a, b.in.v, j, key_head), a.sequence, b.values_transposed);
+  gather_panels(rows_of_head(a, b.in.k, j, key_head), a.sequence, W{1}, b.key_panels, a.sequence);
+  for (W* sums : {b.dk, b.dv}) std::fill(sums, sums + round_up(a.sequence, kGroup) * b.columns, W{0});
+  for (std::int64_t head = key_head * a.group(); head < (key_head + 1) * a.group(); ++head)
+    for (std::int64_t first = 0; first < a.sequence; first += kQueryTile) backward_tile(b, {j, head, first});
+  put_rows(rows_of_head(a, b.out.dk.view, j, key_head), a.sequence, W{1}, b.dk, b.columns, b.out.dk.adds);
+  put_rows(rows_of_head(a, b.out.dv.view, j, key_head), a.sequence, static_cast<W>(b.dropout.scale()), b.dv,
+           b.columns, b.out.dv.adds);
+}
+
+}  // namespace
+
+template <typename T>
+void attention_backward(const AttentionShape& a, const AttentionInput<T>& in, const AttentionSaved<T>& saved,
+                        const AttentionDropout& dropout, const AttentionGradients<T>& out) {
+  Backward<T> b{a, in, saved, dropout, out};
+  place_tiles(b);
+  for (std::int64_t j = 0; j < a.batch; ++j)
+    for (std::int64_t key_head = 0; key_head < a.kv_heads; ++key_head) backward_key_head(b, j, key_head);
+}
+
+template void attention_backward(const AttentionShape&, const AttentionInput<float>&,
+                                 const AttentionSaved<float>&, const AttentionDropout&,
+                                 const AttentionGradients<float>&);
+template void attention_backward(const AttentionShape&, const AttentionInput<double>&,
+                                 const AttentionSaved<double>&, const AttentionDropout&,
+                                 const AttentionGradients<double>&);
+template void attention_backward(const AttentionShape&, const AttentionInput<bf16>&,
+                                 const AttentionSaved<bf16>&, const AttentionDropout&,
+                                 const AttentionGradients<bf16>&);
+template void attention_backward(const AttentionShape&, const AttentionInput<fp16>&,
+                                 const AttentionSaved<fp16>&, const AttentionDropout&,
+                                 const AttentionGradients<fp16>&);
+
+}  // namespace orrery::kernels

@@ -1,0 +1,115 @@
+// A tile of queries runs over the keys it sees. Its sums of p v and of p are relative to the running maximum,
+// and shrink whenever that grows; the division by the sum comes last.
+#include <cmath>
+
+#include "kernels/cpu/attention/dropped_row.h"
+#include "kernels/cpu/attention/fused_attention.h"
+#include "kernels/cpu/attention/head_rows.h"
+#include "kernels/cpu/attention/softmax_rows.h"
+
+namespace orrery::kernels {
+namespace {
+
+template <typename T, typename W = Wide<T>>
+struct Forward {
+  const AttentionShape& a;
+  const AttentionInput<T>& in;
+  const AttentionDropout& dropout;
+  Out<T> o;
+  Out<W> lse;
+  std::int64_t columns = round_up(a.head_dim, kPanel<W>);
+  W *key_panels = nullptr, *value_panels = nullptr;        // of the whole sequence
+  W *query = nullptr, *scores = nullptr, *sums = nullptr;  // of a tile of queries
+  W running_maximum[kQueryTile] = {}, running_sum[kQueryTile] = {};
+};
+
+template <typename T>
+void place_tiles(Forward<T>& f) {
+  using W = Wide<T>;
+  const auto tiles = cut_tiles<W>({round_up(f.a.sequence, kPanel<W>) * f.a.head_dim, f.a.sequence * f.columns,
+                                   kQueryTile * f.a.head_dim, kQueryTile * kKeyTile, kQueryTile * f.columns});
+  f.key_panels = tiles[0];
+  f.value_panels = tiles[1];
+  f.query = tiles[2];
+  f.scores = tiles[3];
+  f.sums = tiles[4];
+}
+
+struct TileOf {
+  std::int64_t j, head, first_query;  // sequence of the microbatch, head of the rank
+};
+
+// Turns a tile of scores into probabilities relative to the running maximum.
+template <typename T, typename W = Wide<T>>
+void softmax_tile(Forward<T>& f, const TileOf& tile, const Band& band, std::int64_t first_key) {
+  const W slope = f.a.alibi ? static_cast<W>(f.a.alibi_slope(tile.head)) : W{0};
+  for (std::int64_t r = 0; r < band.queries; ++r) {
+    W* row = f.scores + r * kKeyTile;
+    const std::int64_t keys = band.visible(r), query = tile.first_query + r;
+    if (f.a.alibi) add_alibi(row, keys, slope, first_key - query);
+    pad_with_minus_infinity(row, keys);
+    const W maximum = std::max(f.running_maximum[r], row_maximum(row, keys));
+    const W shrink = std::exp(f.running_maximum[r] - maximum);
+    f.running_sum[r] = f.running_sum[r] * shrink + exponentiate_row(row, row, keys, maximum);
+    f.running_maximum[r] = maximum;
+    if (shrink != 1) scale_row(f.sums + r * f.columns, f.columns, shrink);
+    if (f.dropout.drops()) DroppedRow(f.dropout, f.a, {tile.j, tile.head, query, first_key}, keys).apply(row);
+    std::fill(row + round_up(keys, lane_count<W>), row + band.defined<W>(r), W{0});
+  }
+}
+
+template <typename T, typename W = Wide<T>>
+void forward_tile(Forward<T>& f, const TileOf& tile) {
+  const AttentionShape& a = f.a;
+  const std::int64_t queries = std::min(a.sequence - tile.first_query, kQueryTile),
+                     last = tile.first_query + queries - 1;
+  gather_rows(rows_of_head(a, f.in.q, tile.j, tile.head).from(tile.first_query), queries,
+              static_cast<W>(a.scale()), f.query, a.head_dim);
+  std::fill(f.sums, f.sums + kQueryTile * f.columns, W{0});
+  std::fill(f.running_maximum, f.running_maximum + queries, -std::numeric_limits<W>::infinity());
+  std::fill(f.running_sum, f.running_sum + queries, W{0});
+  for (std::int64_t key = 0; key < a.visible_keys(last); key += kKeyTile) {
+    const Band band{queries, std::min(a.sequence - key, kKeyTile), tile.first_query - key, a.causal};
+    product_of_scores<W>(band, a.head_dim, {f.query, a.head_dim}, f.key_panels + key * a.head_dim, f.scores);
+    softmax_tile(f, tile, band, key);
+    product_by_query<W>(band, f.scores, {f.value_panels + key * kPanel<W>, a.sequence}, {f.sums, f.columns});
+  }
+  const HeadRows<T> o = rows_of_head(a, f.o.view, tile.j, tile.head).from(tile.first_query);
+  for (std::int64_t r = 0; r < queries; ++r) {
+    put_rows(o.from(r), 1, static_cast<W>(f.dropout.scale()) / f.running_sum[r], f.sums + r * f.columns,
+             f.columns, f.o.adds);
+    if (!f.lse.exists()) continue;
+    W& lse = f.lse.view.at(tile.j * a.heads + tile.head, tile.first_query + r);
+    lse = (f.lse.adds ? lse : W{0}) + (f.running_maximum[r] + std::log(f.running_sum[r]));
+  }
+}
+
+}  // namespace
+
+template <typename T>
+void attention_forward(const AttentionShape& a, const AttentionInput<T>& in, const AttentionDropout& dropout,
+                       Out<T> o, Out<Wide<T>> lse) {
+  using W = Wide<T>;
+  Forward<T> f{a, in, dropout, o, lse};
+  place_tiles(f);
+  for (std::int64_t j = 0; j < a.batch; ++j)
+    for (std::int64_t head = 0; head < a.heads; ++head) {
+      if (head % a.group() == 0) {
+        gather_transposed_panels(rows_of_head(a, in.k, j, head / a.group()), a.sequence, f.key_panels);
+        gather_panels(rows_of_head(a, in.v, j, head / a.group()), a.sequence, W{1}, f.value_panels,
+                      a.sequence);
+      }
+      for (std::int64_t first = 0; first < a.sequence; first += kQueryTile) forward_tile(f, {j, head, first});
+    }
+}
+
+template void attention_forward(const AttentionShape&, const AttentionInput<float>&, const AttentionDropout&,
+                                Out<float>, Out<float>);
+template void attention_forward(const AttentionShape&, const AttentionInput<double>&, const AttentionDropout&,
+                                Out<double>, Out<double>);
+template void attention_forward(const AttentionShape&, const AttentionInput<bf16>&, const AttentionDropout&,
+                                Out<bf16>, Out<float>);
+template void attention_forward(const AttentionShape&, const AttentionInput<fp16>&, const AttentionDropout&,
+                                Out<fp16>, Out<float>);
+
+}  // namespace orrery::kernels
