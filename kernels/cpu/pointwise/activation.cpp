@@ -15,32 +15,33 @@ struct ValueAndSlope {
   V value, slope;
 };
 
-// With s = 1 / (1 + exp(-2u)) = (1 + tanh u) / 2: gelu = x s, gelu' = s + 2 x s (1 - s) u'. Beyond |x| = kFlat s is 0 or 1
-// to the type's precision; x is cut there so that nothing overflows.
+// With e = exp(-2u), s = 1 / (1 + e) = (1 + tanh u) / 2: gelu = x s, gelu' = s + 2 x s (1 - s) u', and 1 - s = e s. Beyond
+// |x| = 10 (20) s is 0 or 1 to the type's precision; x is cut there so that e is finite.
 struct Gelu {
   template <typename V>
   ORRERY_ALWAYS_INLINE static V cut(V x) {
-    const V flat = all_lanes(sizeof(x[0]) == sizeof(float) ? decltype(x[0] + 0)(10) : decltype(x[0] + 0)(20));
+    using Number = std::remove_cvref_t<decltype(x[0])>;
+    const V flat = all_lanes(std::is_same_v<Number, float> ? Number(10) : Number(20));
     x = x > flat ? flat : x;
     return x < -flat ? -flat : x;
   }
   template <typename V>
-  ORRERY_ALWAYS_INLINE static V sigmoid_of_twice_u(V x) {
+  ORRERY_ALWAYS_INLINE static V exp_of_minus_twice_u(V x) {
     using Number = std::remove_cvref_t<decltype(x[0])>;
-    const V twice_u = x * (kTwiceRoot<Number> + kTwiceRoot<Number> * kCubic<Number> * (x * x));
-    return Number(1) / (Number(1) + exponential(-twice_u));
+    return exponential(-x * (kTwiceRoot<Number> + kTwiceRoot<Number> * kCubic<Number> * (x * x)));
   }
   template <typename V>
   ORRERY_ALWAYS_INLINE static V value(V x) {
-    return x * sigmoid_of_twice_u(cut(x));
+    using Number = std::remove_cvref_t<decltype(x[0])>;
+    return x / (Number(1) + exp_of_minus_twice_u(cut(x)));
   }
   template <typename V>
   ORRERY_ALWAYS_INLINE static ValueAndSlope<V> both(V x) {
     using Number = std::remove_cvref_t<decltype(x[0])>;
-    const V near = cut(x);
-    const V s = sigmoid_of_twice_u(near);
+    const V near = cut(x), e = exp_of_minus_twice_u(near);
+    const V s = Number(1) / (Number(1) + e), rest = e * s;
     const V twice_slope = kTwiceRoot<Number> + Number(3) * kTwiceRoot<Number> * kCubic<Number> * (near * near);
-    return {x * s, s + near * s * (Number(1) - s) * twice_slope};
+    return {x * s, s + near * s * rest * twice_slope};
   }
   template <typename Number>
   static constexpr auto kTwiceRoot = static_cast<Number>(1.5957691216057308);  // 2 sqrt(2 / pi)
