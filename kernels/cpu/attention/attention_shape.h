@@ -34,7 +34,7 @@ struct AttentionShape {
 // sequence.
 struct AttentionDropout {
   double probability = 0.0;                      // 0: none, and no keys
-  const std::uint64_t* sequence_keys = nullptr;  // [batch]
+  const std::uint64_t* keys = nullptr;  // [batch]
 
   bool drops() const { return probability > 0.0; }
   double scale() const { return 1.0 / (1.0 - probability); }

@@ -17,7 +17,7 @@ class DroppedRow {
   DroppedRow(const AttentionDropout& dropout, const AttentionShape& a, const Probability& first,
              std::int64_t count)
       : count_(count) {
-    keep_row(dropout.sequence_keys[first.j], AttentionDropout::element(a, first.head, first.query, first.key),
+    keep_row(dropout.keys[first.j], AttentionDropout::element(a, first.head, first.query, first.key),
              count, drop_threshold(dropout.probability), kept_);
   }
   template <typename W>
