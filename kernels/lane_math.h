@@ -1,4 +1,4 @@
-// exp and square root of lanes (kernels/convert.h).
+// exp, square root and fused multiply-add of lanes (kernels/convert.h).
 //
 // exp(x): n = round(x / ln 2), r = x - n ln 2 in two steps (Cody, Waite 1980: ln 2 cut so that n times its upper part is
 // exact), exp(r) by its Taylor series, |r| <= ln(2) / 2, then times 2^n through the exponent bits. The series ends where
@@ -82,6 +82,23 @@ ORRERY_ALWAYS_INLINE V exponential(V x) {
 
 ORRERY_ALWAYS_INLINE FloatLanes exponential(FloatLanes x) { return lanes_detail::exponential(x); }
 ORRERY_ALWAYS_INLINE DoubleLanes exponential(DoubleLanes x) { return lanes_detail::exponential(x); }
+
+// a b + c with one rounding where the CPU can, always in this way. Of x y + z w a compiler may fuse either product, and
+// differently in two copies of one loop.
+ORRERY_ALWAYS_INLINE FloatLanes multiply_add(FloatLanes a, FloatLanes b, FloatLanes c) {
+#ifdef __FMA__
+  return (FloatLanes)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+  return a * b + c;
+#endif
+}
+ORRERY_ALWAYS_INLINE DoubleLanes multiply_add(DoubleLanes a, DoubleLanes b, DoubleLanes c) {
+#ifdef __FMA__
+  return (DoubleLanes)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#else
+  return a * b + c;
+#endif
+}
 
 ORRERY_ALWAYS_INLINE FloatLanes square_root(FloatLanes x) {
 #ifdef __AVX__
