@@ -2,20 +2,20 @@
 // analytic model (analytic_cost.h) is one implementation, measured tables another.
 #pragma once
 
-#include <cstdint>
-
 #include "base/units.h"
 #include "schedule/ir.h"
+#include "sim/cost/origin.h"
 
 namespace orrery::sim {
-
-enum class Origin : std::uint8_t { exact, measured, interpolated, modelled };
 
 struct KernelTime {
   Duration time;
   Origin origin = Origin::modelled;
   // 80 % interval of the true time: time * exp(log_low) .. time * exp(log_high).
   double log_low = 0.0, log_high = 0.0;
+  // By how much each other kernel that runs on the same machine slows it, as a share of its time alone: with k of them it
+  // takes time * (1 + contention * k). 0 where kernels have a device to themselves.
+  double contention = 0.0;
 };
 
 class KernelCost {
