@@ -6,8 +6,10 @@
 // message meets the k-th from the same sender to the same receiver in its `channel`; the caller counts.
 //
 // Reduction order is fixed: an element's sum is ((x0 + x1) + x2) + ... over the members in order, in fp32 (fp64 for
-// fp64), whatever the algorithm, the size, the cut into chunks and the timing. So sums are bitwise reproducible, and
-// all_reduce equals reduce_scatter followed by all_gather.
+// fp64), rounded once to the element's type, whatever the algorithm, the size, the cut into chunks and the timing. So
+// sums are bitwise reproducible, and all_reduce equals reduce_scatter followed by all_gather.
+//
+// A rank may have several threads, but only one at a time makes communicators, prepares, starts, tests or destroys.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +18,19 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace orrery::runtime {
 
 enum class Element : std::uint8_t { fp32, fp64, bf16, fp16, int32, byte };
 std::int64_t bytes_of(Element element);
+std::string_view name_of(Element element);
 
 enum class CommKind : std::uint8_t { send, recv, all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, barrier };
-enum class CommReduce : std::uint8_t { sum, max };
+std::string_view name_of(CommKind kind);
+enum class CommReduce : std::uint8_t { sum, max };  // max: a NaN wins
+inline constexpr std::uint32_t kChannels = 16;      // of one group, both directions
 
 // A rectangle of elements in memory of this rank. Chunks of it are flat ranges in row-major order.
 struct Piece {
@@ -34,14 +40,16 @@ struct Piece {
 };
 
 // One call. x and y are read and written as docs/schedule.md, section 7, says for each kind; several pieces are one
-// coalesced call, matched in order (for each pair x[i], y[i]: one piece of the collective).
+// coalesced call, matched in order (for each pair x[i], y[i]: one piece of the collective). Pieces may be of no elements.
+// Matched pieces have equal counts; their rows and strides may differ. x and y overlap only where reduce_scatter's y is
+// the member's own chunk of x, or all_gather's x its own chunk of y (in place).
 struct CommCall {
   CommKind kind = CommKind::barrier;
   CommReduce reduce = CommReduce::sum;
   Element element = Element::fp32;
   bool adds = false;              // reduce_scatter: y += instead of y =
   std::int64_t peer = 0;          // send, recv: index in the group
-  std::uint32_t channel = 0;      // send, recv: messages of one channel meet in order
+  std::uint32_t channel = 0;      // send, recv: messages of one channel meet in order; below kChannels
   std::vector<Piece> x, y;
   std::uint64_t signature = 0;    // equal on all sides of one meeting, else CommError
   std::string what;               // for messages to people: "all_reduce (layer_backward.7, unit 3, microbatch 0)"
@@ -53,12 +61,18 @@ struct CommError : std::runtime_error {
 
 class Transfer {
  public:
+  // While it is under way, this gives it up: the other sides get a CommError, and it returns when none of them touches
+  // this side's memory any more. (MPI: the job must then end, see mpi_world.h.)
   virtual ~Transfer() = default;
   // Begins the next use. `sequences[i]`: the number of call i in its group and kind of meeting (see above).
   virtual void start(std::span<const std::uint64_t> sequences) = 0;
-  // Does what can be done now. True once this side's part is complete and its memory may be used again.
-  // Throws CommError when the sides do not fit together.
+  // Does a bounded piece of what can be done now (about a MiB), so that one large transfer does not hold up the others;
+  // where it stops early it rings this rank's bell, so that waiting for the bell after `false` is always right. True
+  // once this side's part is complete and its memory may be used again, and from then on until the next start.
+  // Throws CommError, on all sides, when the sides do not fit together. A transfer that threw can only be destroyed.
   virtual bool test() = 0;
+  // For messages to people: the ranks that have not begun their side of a call that is under way here.
+  virtual std::vector<int> absent() const = 0;
 };
 
 // One rank's end of one group.
@@ -68,6 +82,7 @@ class Communicator {
   virtual int index() const = 0;
   virtual int size() const = 0;
   // Several calls are one group (ncclGroupStart .. End): all are started together and none waits for another.
+  // Throws CommError where a call is malformed. The memory must be there from start() until test() is true.
   virtual std::unique_ptr<Transfer> prepare(std::vector<CommCall> calls) = 0;
 };
 
