@@ -1,0 +1,52 @@
+// Saving a checkpoint, in three calls:
+//
+//     every rank   Snapshot s = snapshot(layout, memory);     between two steps; a copy of what the rank owns
+//     every rank   save_rank(place, s);                       any thread, while training goes on
+//                  ... all ranks have done so ...             the caller's barrier
+//     rank 0       commit(place, schedule, layout, progress, keep);
+//
+// Everything is written under a hidden name and made durable; commit() writes the manifest and gives the directory its
+// name with one rename. A process killed anywhere before leaves a hidden directory that no reader looks at and the next
+// commit removes; so at most the checkpoint in the making is lost. Where a complete checkpoint of the same step exists, it is
+// replaced.
+//
+// Cost: snapshot() copies at memory speed; save_rank() writes once, and checksums at about 2 GB/s.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/state/layout.h"
+#include "runtime/state/manifest.h"
+#include "runtime/state/rank_file.h"
+#include "runtime/state/state_memory.h"
+
+namespace orrery::runtime {
+
+// The same on all ranks.
+struct SavePlace {
+  std::string directory;  // of all checkpoints of the run; made if it is not there
+  std::int64_t step = 0;
+  std::string run;        // a word (letters, digits, '-') that this run's ranks share and no other run has
+};
+
+inline constexpr std::int64_t kPieceBytes = std::int64_t{4} << 20;
+
+struct Snapshot {
+  RankFile file;
+  std::vector<std::byte> data;
+};
+
+// `into` may be an older one of the same layout: its memory is used again.
+void snapshot(const StateLayout& layout, StateMemory& memory, Snapshot& into, std::int64_t piece_bytes = kPieceBytes);
+
+// Throws WorldError where it cannot be written. The snapshot's elements stay as they are.
+void save_rank(const SavePlace& place, std::int64_t rank, Snapshot& snapshot);
+
+// Of rank 0, after every rank's save_rank. Keeps the newest `keep` checkpoints up to this one (0: all).
+void commit(const SavePlace& place, const schedule::Schedule& schedule, const StateLayout& layout,
+            const Progress& progress, std::int64_t keep);
+
+}  // namespace orrery::runtime

@@ -1,0 +1,20 @@
+// All pairs of plans of three models: a checkpoint of the first loads under the second. Small enough to be exhaustive.
+#include <gtest/gtest.h>
+
+#include "tests/runtime/state/reshard_check.h"
+
+namespace orrery::runtime {
+namespace {
+
+class ReshardPairs : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(ReshardPairs, FromThisPlanToAll) {
+  for (const models::Architecture& a : state_models()) {
+    EXPECT_LE(state_plans(a).size(), 30U) << "the range below ends before the last plan";
+    expect_reshards(a, GetParam(), 1);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(FromPlan, ReshardPairs, testing::Range<std::size_t>(0, 30));
+
+}  // namespace
+}  // namespace orrery::runtime
