@@ -1,4 +1,4 @@
-#include "sim/commands/assignment.h"
+#include "scenarios/assignment.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-namespace orrery::sim {
+namespace orrery::scenarios {
 namespace {
 
 using Source = std::shared_ptr<const SourceFile>;
@@ -148,4 +148,4 @@ Axis parse_axis(const std::string& text) {
   return axis;
 }
 
-}  // namespace orrery::sim
+}  // namespace orrery::scenarios

@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 
-namespace orrery::sim {
+namespace orrery::scenarios {
 
 struct Assignment {
   std::string path;
@@ -27,4 +27,4 @@ struct Axis {
 // "field=v1,v2,..." or "field=[v1, v2, ...]"; commas inside brackets, braces and quotes do not separate.
 Axis parse_axis(const std::string& text);
 
-}  // namespace orrery::sim
+}  // namespace orrery::scenarios

@@ -30,9 +30,9 @@ struct Executor::Lane {
   bool communicates = false;
 };
 
-// Adds up what ranks have to say at the end of a step: {loss, stop requests}.
+// Adds up what ranks have to say at the end of a step: {loss, stop requests, contributions}.
 struct Executor::StepEnd {
-  double values[2] = {0.0, 0.0};
+  double values[3] = {0.0, 0.0, 0.0};
   std::unique_ptr<Transfer> transfer;  // none in a world of one
   bool running = false;
 };
@@ -226,7 +226,7 @@ void Executor::prepare_transfers() {
   CommCall call;
   call.kind = CommKind::all_reduce;
   call.element = Element::fp64;
-  call.y.push_back({reinterpret_cast<std::byte*>(step_end_->values), 1, 2, 2});
+  call.y.push_back({reinterpret_cast<std::byte*>(step_end_->values), 1, 3, 3});
   call.what = "end of step";
   step_end_->transfer = everybody_->prepare({std::move(call)});
 }
@@ -315,8 +315,9 @@ bool Executor::advance(Queue& queue) {
   auto& transfers = queue.transfers[queue.entry];
   if (!transfers.empty()) {
     const std::lock_guard lock(transfers_);
-    for (const auto& t : transfers)
-      if (!t->test()) return false;
+    bool all = true;  // none may wait for another
+    for (const auto& t : transfers) all = t->test() && all;
+    if (!all) return false;
   }
   finish(queue);
   post(false);
@@ -341,6 +342,7 @@ bool Executor::advance_step_end() {
     const double loss = loss_[step % 4].exchange(0.0);
     step_end_->values[0] = tensor.index(plan_.rank) == 0 ? loss : 0.0;
     step_end_->values[1] = stop_.asked() ? 1.0 : 0.0;
+    step_end_->values[2] = contribution.load();
     step_end_->running = true;
     if (step_end_->transfer) {
       const std::lock_guard lock(transfers_);
@@ -354,6 +356,7 @@ bool Executor::advance_step_end() {
   }
   step_end_->running = false;
   losses_.push_back(step_end_->values[0]);
+  total_contribution.store(step_end_->values[2]);
   if (step_end_->values[1] > 0.0 && limit_.load() > step + 2) {
     limit_.store(step + 2);
     stopped_early_ = true;
@@ -390,6 +393,24 @@ void Executor::work(Lane& lane) {
   } catch (...) {
     board_.state.store(RankState::failed);
     stop_.fail(std::current_exception());
+  }
+}
+
+void Executor::start_at(std::int64_t step) {
+  next_step_ = step;
+  settled_.store(step);
+  for (const auto& queue : queues_) queue->step.store(step);
+  for (std::size_t op = 0; op < plan_.ops.size(); ++op) done_[op].store(step);
+}
+
+void Executor::complete(Transfer& transfer, std::uint64_t sequence) {
+  const std::uint64_t sequences[] = {sequence};
+  transfer.start(sequences);
+  for (;;) {
+    const std::uint64_t heard = world_.bell().heard();
+    if (transfer.test()) return;
+    if (stop_.failed()) throw Stopped();
+    world_.bell().wait(heard);
   }
 }
 

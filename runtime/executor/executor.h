@@ -60,6 +60,15 @@ class Executor {
   const StepPlan& plan() const { return plan_; }
   std::int64_t rank() const { return plan_.rank; }
   std::int64_t next_step() const { return next_step_; }
+  // Before the first run: steps are counted from here (a resumed run).
+  void start_at(std::int64_t step);
+  // Steps that all ranks have ended.
+  std::int64_t settled() const { return settled_.load(std::memory_order_acquire); }
+  // A number of this rank that is added up over all ranks at the end of each step, and the last such sum.
+  std::atomic<double> contribution{0.0}, total_contribution{0.0};
+  // Blocks until a transfer that is no op of the schedule is done. Not while a run is under way.
+  void complete(Transfer& transfer, std::uint64_t sequence);
+  Communicator& everybody() { return *everybody_; }
   bool stopped_early() const { return stopped_early_; }
   // The first element of a persistent buffer's instance.
   std::byte* address(BufferId buffer, std::uint32_t instance) const;

@@ -87,7 +87,7 @@ BlockId update_weights(Stage& s, UnitKind kind) {
   after_reduction(s, b, kind);
   const UnitStates& states = s.states(kind);
   std::vector<Operand> views{in(Role::dw, own_part(s, b, kind, states.kept_gradients))};
-  if (s.scenario.training.clip_gradient_norm > 0.0) views.push_back(in(Role::norm, norm_tensor(s, b)));
+  if (s.needs_norm()) views.push_back(in(Role::norm, norm_tensor(s, b)));
   const Tensor weights = own_part(s, b, kind, states.kept_weights);
   const bool has_master = states.master != states.kept_weights;
   views.push_back(accumulate(Role::master, has_master ? flat_kept(s, b, kind, states.master) : weights));
@@ -116,18 +116,18 @@ BlockId update_on_host(Stage& s, UnitKind kind) {
   };
   const Tensor host_gradients = on_host("host_gradients", s.gradient_type, gradients.count());
   const Tensor host_weights = on_host("host_weights", s.weight_type, weights.count());
-  const bool clips = s.scenario.training.clip_gradient_norm > 0.0;
+  const bool reads_norm = s.needs_norm();
   b.add(OpKind::copy_to_host, {in(Role::x, gradients), out(Role::y, host_gradients)})
       .on(Stream::to_host)
       .group(kData)
       .wait(done(s, b, kind));
   std::vector<Operand> views{in(Role::dw, host_gradients)};
-  if (clips) views.push_back(in(Role::norm, norm_tensor(s, b)));
+  if (reads_norm) views.push_back(in(Role::norm, norm_tensor(s, b)));
   views.push_back(accumulate(Role::master, flat_kept(s, b, kind, states.master)));
   add_states(s, b, kind, views);
   views.push_back(out(Role::w, host_weights));
   b.add(OpKind::cpu_adam, views).on(Stream::cpu).group(kData);
-  if (clips) b.wait(norm_tensor(s, b).formal);
+  if (reads_norm) b.wait(norm_tensor(s, b).formal);
   b.add(OpKind::copy_to_device, {in(Role::x, host_weights), out(Role::y, weights)})
       .on(Stream::to_device)
       .group(kData)

@@ -355,7 +355,7 @@ void Writer::update() {
     if (stage_.has_head)
       call(once(name + ".head", [&] { return write(stage_, UnitKind::head); }), stage_.head_unit);
   };
-  if (stage_.scenario.training.clip_gradient_norm > 0.0) {
+  if (stage_.needs_norm()) {
     each("norm", false, &gradient_norm);
     call(once("finish_norm", [&] { return finish_norm(stage_); }), 0);
   }

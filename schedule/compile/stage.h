@@ -65,6 +65,10 @@ struct Stage {
 
   bool tensor_parallel() const { return scenario.parallel.tp > 1; }
   bool sequence_parallel() const { return scenario.parallel.sequence_parallel; }
+  // Clipping needs the gradients' norm; fp16 needs it to see whether a scaled loss overflowed.
+  bool needs_norm() const {
+    return scenario.training.clip_gradient_norm > 0.0 || scenario.training.precision == hardware::Precision::fp16;
+  }
   int zero() const { return scenario.parallel.dp > 1 ? scenario.parallel.zero : 0; }
   // ZeRO-3: layers gathered ahead.
   std::uint32_t prefetch() const {

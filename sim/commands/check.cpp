@@ -54,7 +54,7 @@ void check_schedule(const schedule::Schedule& schedule, Checked& checked) {
   checked.findings = schedule::verify(schedule);
 }
 
-Checked check_file(const std::string& file, const std::vector<Assignment>& assignments) {
+Checked check_file(const std::string& file, const std::vector<scenarios::Assignment>& assignments) {
   Checked checked;
   checked.file = file;
   try {
@@ -62,7 +62,7 @@ Checked check_file(const std::string& file, const std::vector<Assignment>& assig
       check_schedule(read_schedule(file), checked);
       return checked;
     }
-    const scenarios::Scenario scenario = resolve_with(read_shipped_json(file), assignments);
+    const scenarios::Scenario scenario = scenarios::resolve_with(scenarios::read_shipped_json(file), assignments);
     check_schedule(schedule::compile(scenario), checked);
     if (schedule::is_sound(checked.findings)) check_fit(scenario, checked);
   } catch (const InputError& error) {
@@ -98,8 +98,8 @@ Out json_of(const Checked& c) {
 }
 
 int check(const CheckOptions& o, Output& out) {
-  std::vector<Assignment> assignments;
-  for (const std::string& set : o.scenarios.sets) assignments.push_back(parse_assignment(set));
+  std::vector<scenarios::Assignment> assignments;
+  for (const std::string& set : o.scenarios.sets) assignments.push_back(scenarios::parse_assignment(set));
   std::vector<Checked> all;
   for (const std::string& file : o.scenarios.files) all.push_back(check_file(file, assignments));
   int exit = kFine;

@@ -22,7 +22,7 @@ struct ClusterOptions {
 };
 
 hardware::Cluster read(const std::string& path) {
-  const Json json = read_shipped_json(path);
+  const Json json = scenarios::read_shipped_json(path);
   Diagnostics diagnostics;
   hardware::Cluster cluster = hardware::read_cluster(json, diagnostics);
   diagnostics.throw_if_errors();

@@ -28,7 +28,7 @@ struct ModelOptions {
 };
 
 Architecture read_model(const std::string& path) {
-  const Json json = read_shipped_json(path);
+  const Json json = scenarios::read_shipped_json(path);
   Diagnostics diagnostics;
   Architecture model = models::read_architecture(json, diagnostics);
   diagnostics.throw_if_errors();

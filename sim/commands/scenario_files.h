@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "scenarios/load.h"
 #include "scenarios/scenario.h"
-#include "sim/commands/assignment.h"
 #include "sim/metrics/predict.h"
 
 namespace orrery::sim {
@@ -17,12 +16,6 @@ struct ScenarioOptions {
   std::vector<std::string> files, sets;
 };
 void declare_scenarios(CLI::App& app, ScenarioOptions& options);
-
-// Beside the working directory, files that ship with Orrery are found. Throws InputError.
-Json read_shipped_json(const std::string& path);
-
-// `json` with each field set, resolved. Throws InputError with all errors.
-scenarios::Scenario resolve_with(Json json, const std::vector<Assignment>& assignments);
 
 // All of them; the errors of all files at once.
 std::vector<scenarios::Scenario> load_scenarios(const ScenarioOptions& options);

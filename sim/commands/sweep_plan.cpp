@@ -56,7 +56,7 @@ void add_content(Hash& hash, const Json& scenario) {
 
 void check_axes(const SweepPlan& plan) {
   std::set<std::string> seen;
-  for (const Axis& axis : plan.axes) {
+  for (const scenarios::Axis& axis : plan.axes) {
     if (!seen.insert(axis.path).second)
       throw InputError(
           fmt::format("error: {} is set twice\n  hint: one --set with all its values\n", axis.path));
@@ -64,7 +64,7 @@ void check_axes(const SweepPlan& plan) {
       scenarios::apply_override(scenario, axis.path, axis.values.front().value);
   }
   std::size_t size = plan.files.size();
-  for (const Axis& axis : plan.axes) {
+  for (const scenarios::Axis& axis : plan.axes) {
     if (axis.values.size() > kMostCombinations / size)
       throw InputError(
           fmt::format("error: more than {} combinations\n  hint: fewer values\n", kMostCombinations));
@@ -80,9 +80,9 @@ std::string identify(const SweepPlan& plan) {
     hash.add(plan.files[f]);
     add_content(hash, plan.scenarios[f]);
   }
-  for (const Axis& axis : plan.axes) {
+  for (const scenarios::Axis& axis : plan.axes) {
     hash.add(axis.path);
-    for (const Assignment& value : axis.values) {
+    for (const scenarios::Assignment& value : axis.values) {
       hash.add(value.value);
       if (value.value.is_string() && may_name_file(axis.path)) {
         Diagnostics ignored;
@@ -97,7 +97,7 @@ std::string identify(const SweepPlan& plan) {
 
 std::size_t SweepPlan::size() const {
   std::size_t size = files.size();
-  for (const Axis& axis : axes) size *= axis.values.size();
+  for (const scenarios::Axis& axis : axes) size *= axis.values.size();
   return size;
 }
 
@@ -105,7 +105,7 @@ SweepPlan::Combination SweepPlan::at(std::size_t index) const {
   Combination combination;
   combination.assignments.resize(axes.size());
   for (std::size_t a = axes.size(); a-- > 0;) {
-    const std::vector<Assignment>& values = axes[a].values;
+    const std::vector<scenarios::Assignment>& values = axes[a].values;
     combination.assignments[a] = values[index % values.size()];
     index /= values.size();
   }
@@ -117,8 +117,8 @@ SweepPlan plan_sweep(const std::vector<std::string>& files, const std::vector<st
   SweepPlan plan;
   plan.files = files;
   plan.full = full;
-  for (const std::string& set : sets) plan.axes.push_back(parse_axis(set));
-  for (const std::string& file : files) plan.scenarios.push_back(read_shipped_json(file));
+  for (const std::string& set : sets) plan.axes.push_back(scenarios::parse_axis(set));
+  for (const std::string& file : files) plan.scenarios.push_back(scenarios::read_shipped_json(file));
   check_axes(plan);
   plan.id = identify(plan);
   return plan;

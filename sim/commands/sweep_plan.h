@@ -9,21 +9,21 @@
 #include <vector>
 
 #include "base/json.h"
-#include "sim/commands/assignment.h"
+#include "scenarios/assignment.h"
 
 namespace orrery::sim {
 
 struct SweepPlan {
   std::vector<std::string> files;
   std::vector<Json> scenarios;  // one a file; bases not yet merged
-  std::vector<Axis> axes;
+  std::vector<scenarios::Axis> axes;
   bool full = false;  // predict every rank and microbatch
   std::string id;     // 16 hex digits
 
   std::size_t size() const;
   struct Combination {
     std::size_t file = 0;
-    std::vector<Assignment> assignments;  // one an axis
+    std::vector<scenarios::Assignment> assignments;  // one an axis
   };
   Combination at(std::size_t index) const;
 };

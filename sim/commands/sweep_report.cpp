@@ -95,7 +95,7 @@ std::string summary(const Cells& cells, const SweepRows& rows) {
 
 std::string what_is_set(const SweepPlan& plan, const Cells& cells, const SweepRow& row) {
   std::string text = plan.files.size() > 1 ? cells.of(row, "file") + " " : "";
-  for (const Axis& axis : plan.axes) text += fmt::format("{}={} ", axis.path, cells.of(row, axis.path));
+  for (const scenarios::Axis& axis : plan.axes) text += fmt::format("{}={} ", axis.path, cells.of(row, axis.path));
   if (!text.empty()) text.pop_back();
   return text;
 }
@@ -139,7 +139,7 @@ bool is_text(const std::string& column) {
 
 Out json_row(const SweepPlan& plan, const Cells& cells, const SweepRow& row) {
   Out out, set = Out::object();
-  for (const Axis& axis : plan.axes) set[axis.path] = json_cell(cells.of(row, axis.path));
+  for (const scenarios::Axis& axis : plan.axes) set[axis.path] = json_cell(cells.of(row, axis.path));
   out["index"] = json_cell(cells.of(row, "index"));
   out["file"] = cells.of(row, "file");
   out["set"] = std::move(set);
@@ -158,14 +158,14 @@ std::string sweep_text(const SweepPlan& plan, const SweepRows& rows) {
   const std::vector<Shown> shown = shown_columns(cells, rows);
   std::vector<std::vector<std::string>> table(1);
   if (plan.files.size() > 1) table[0].push_back("file");
-  for (const Axis& axis : plan.axes) table[0].push_back(axis.path.substr(axis.path.rfind('.') + 1));
+  for (const scenarios::Axis& axis : plan.axes) table[0].push_back(axis.path.substr(axis.path.rfind('.') + 1));
   table[0].push_back("verdict");
   for (const Shown& each : shown) table[0].push_back(each.title);
   for (const auto& [index, row] : rows) {
     if (!cells.of(row, "reason").empty()) continue;
     std::vector<std::string> line;
     if (plan.files.size() > 1) line.push_back(cells.of(row, "file"));
-    for (const Axis& axis : plan.axes) line.push_back(cells.of(row, axis.path));
+    for (const scenarios::Axis& axis : plan.axes) line.push_back(cells.of(row, axis.path));
     line.push_back(cells.of(row, "status"));
     for (const Shown& each : shown) line.push_back(shown_cell(cells.of(row, each.column), each.text));
     table.push_back(std::move(line));
@@ -183,7 +183,7 @@ std::string sweep_json(const SweepPlan& plan, const SweepRows& rows) {
   out["schema_version"] = kSweepSchemaVersion;
   out["sweep"] = plan.id;
   out["fields"] = Out::array();
-  for (const Axis& axis : plan.axes) out["fields"].push_back(axis.path);
+  for (const scenarios::Axis& axis : plan.axes) out["fields"].push_back(axis.path);
   out["rows"] = Out::array();
   for (const auto& [index, row] : rows) out["rows"].push_back(json_row(plan, cells, row));
   return out.dump(2, ' ', false, Out::error_handler_t::replace) + "\n";

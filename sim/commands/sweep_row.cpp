@@ -78,7 +78,7 @@ Outcome illegal(std::string reason) { return {"illegal", std::move(reason), {}, 
 // What is set from outside is legal or not by itself, so that every error of a combination is found.
 Outcome predict_combination(const SweepPlan& plan, const SweepPlan::Combination& combination) {
   Json json = plan.scenarios[combination.file];
-  for (const Assignment& a : combination.assignments)
+  for (const scenarios::Assignment& a : combination.assignments)
     json = scenarios::apply_override(std::move(json), a.path, a.value);
   Diagnostics diagnostics;
   const scenarios::Scenario scenario = scenarios::resolve_scenario(json, diagnostics);
@@ -100,7 +100,7 @@ Outcome outcome_of(const SweepPlan& plan, const SweepPlan::Combination& combinat
 
 std::vector<std::string> sweep_columns(const SweepPlan& plan) {
   std::vector<std::string> columns = {"index", "sweep", "file"};
-  for (const Axis& axis : plan.axes) columns.push_back(axis.path);
+  for (const scenarios::Axis& axis : plan.axes) columns.push_back(axis.path);
   columns.insert(columns.end(), {"status", "reason"});
   for (std::string& column : result_columns()) columns.push_back(std::move(column));
   columns.insert(columns.end(), kErrors.begin(), kErrors.end());
@@ -111,7 +111,7 @@ SweepRow evaluate(const SweepPlan& plan, std::size_t index) {
   const SweepPlan::Combination combination = plan.at(index);
   Outcome outcome = outcome_of(plan, combination);
   SweepRow row = {fmt::format("{}", index), plan.id, plan.files[combination.file]};
-  for (const Assignment& a : combination.assignments) row.push_back(a.written);
+  for (const scenarios::Assignment& a : combination.assignments) row.push_back(a.written);
   row.push_back(std::move(outcome.status));
   row.push_back(std::move(outcome.reason));
   outcome.result.resize(result_columns().size());

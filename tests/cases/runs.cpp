@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "sim/commands/assignment.h"
+#include "scenarios/assignment.h"
 #include "sim/commands/scenario_files.h"
 #include "sim/metrics/predict.h"
 

@@ -1,10 +1,10 @@
 // What "path=value" means, for one value and for lists, and where its errors point.
-#include "sim/commands/assignment.h"
+#include "scenarios/assignment.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace orrery::sim {
+namespace orrery::scenarios {
 namespace {
 
 using testing::ElementsAre;
@@ -68,4 +68,4 @@ TEST(Axis, RefusalsPointAtTheFault) {
 }
 
 }  // namespace
-}  // namespace orrery::sim
+}  // namespace orrery::scenarios

@@ -1,0 +1,76 @@
+#include "runtime/cpu/cpu_job.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/random.h"
+
+namespace orrery::runtime {
+
+CpuJob cpu_job(const schedule::Schedule& schedule, const TokenSource& tokens, bool in_double) {
+  CpuJob job{.schedule = &schedule, .tokens = &tokens, .in_double = in_double};
+  for (const schedule::KernelShape& shape : schedule.shapes) {
+    job.batch = std::max<std::int64_t>(job.batch, shape.batch);
+    job.sequence = std::max<std::int64_t>(job.sequence, shape.sequence);
+  }
+  for (const schedule::Program& program : schedule.programs)
+    for (const schedule::Buffer& buffer : program.buffers)
+      job.scales_loss = job.scales_loss || (buffer.kind == schedule::BufferKind::activation &&
+                                            buffer.type == schedule::DataType::fp16 && !in_double);
+  return job;
+}
+
+std::int64_t Placement::index_in(std::uint8_t group) const {
+  const auto& groups = job_.schedule->groups;
+  return group < groups.size() ? groups[group].index(call_.plan->rank) : 0;
+}
+
+std::int64_t Placement::shard_index() const {
+  const std::uint8_t group = call_.op().op->group;
+  return index_in(group == schedule::kNoGroup ? std::uint8_t{schedule::kTensor} : group);
+}
+
+std::int64_t Placement::shard_count() const {
+  const std::uint8_t named = call_.op().op->group;
+  const std::uint8_t group = named == schedule::kNoGroup ? std::uint8_t{schedule::kTensor} : named;
+  return group < job_.schedule->groups.size() ? job_.schedule->groups[group].size : 1;
+}
+
+std::int64_t Placement::layer() const {
+  const schedule::Unit* const unit = call_.op().unit;
+  if (unit == nullptr) return 0;
+  switch (unit->kind) {
+    case schedule::UnitKind::embedding: return -1;
+    case schedule::UnitKind::layer: return unit->layer;
+    case schedule::UnitKind::head: return -2;
+  }
+  return 0;
+}
+
+// A data-parallel rank owns a contiguous run of the batch.
+std::int64_t Placement::first_sequence() const {
+  return (index_in(schedule::kData) * job_.schedule->microbatches + call_.op().microbatch) * job_.batch;
+}
+
+std::int64_t Placement::first_row(std::int64_t rows) const {
+  if (call_.shape().sequence_sharded) return shard_index() * rows;
+  CHECK(rows == job_.batch * job_.sequence, "neither a microbatch's rows nor marked as a shard of them", rows);
+  return 0;
+}
+
+const std::uint64_t* Placement::dropout_keys() const {
+  constexpr std::int64_t kSites = 256;
+  thread_local std::vector<std::uint64_t> keys;
+  keys.resize(static_cast<std::size_t>(job_.batch));
+  for (std::int64_t j = 0; j < job_.batch; ++j)
+    keys[static_cast<std::size_t>(j)] =
+        RandomStream({.seed = static_cast<std::uint64_t>(job_.schedule->hyper.seed),
+                      .purpose = DrawPurpose::dropout,
+                      .step = static_cast<std::uint64_t>(call_.step),
+                      .layer = static_cast<std::uint64_t>(layer() * kSites + call_.op().op->site),
+                      .microbatch = static_cast<std::uint64_t>(first_sequence() + j)})
+            .bits(0);
+  return keys.data();
+}
+
+}  // namespace orrery::runtime

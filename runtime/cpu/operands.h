@@ -1,0 +1,130 @@
+// The operands of an op as what kernels take, found by role. Element types become C++ types here: every kernel is called with
+// the types that its buffers have. In double precision everything floating is a double.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "base/check.h"
+#include "kernels/float_types.h"
+#include "kernels/matrix.h"
+#include "runtime/executor/device.h"
+
+namespace orrery::runtime {
+
+using kernels::bf16;
+using kernels::fp16;
+using kernels::In;
+using kernels::Matrix;
+using kernels::Out;
+using schedule::Access;
+using schedule::DataType;
+using schedule::OpKind;
+using schedule::Role;
+
+// What a buffer's elements are in memory.
+enum class Stored : std::uint8_t { fp64, fp32, bf16, fp16, int32, byte };
+
+inline Stored stored(DataType type, bool in_double) {
+  switch (type) {
+    case DataType::fp32: return in_double ? Stored::fp64 : Stored::fp32;
+    case DataType::bf16: return in_double ? Stored::fp64 : Stored::bf16;
+    case DataType::fp16: return in_double ? Stored::fp64 : Stored::fp16;
+    case DataType::int32: return Stored::int32;
+    case DataType::byte: return Stored::byte;
+  }
+  return Stored::byte;
+}
+
+class Operands {
+ public:
+  Operands(const OpCall& call, bool in_double) : call_(call), in_double_(in_double) {}
+
+  const OpCall& call() const { return call_; }
+  const schedule::KernelShape& shape() const { return call_.shape(); }
+  bool has(Role role) const { return find(role) >= 0; }
+  Stored type(Role role) const { return type_at(need(role)); }
+
+  // Absent operands are null.
+  template <typename T>
+  In<T> in(Role role) const {
+    return place<T>(find(role));
+  }
+  template <typename T>
+  Out<T> out(Role role) const {
+    const int at = find(role);
+    return {place<T>(at), at >= 0 && access(at) == Access::update};
+  }
+  template <typename T>
+  Matrix<T> place(Role role) const {
+    return place<T>(find(role));
+  }
+  template <typename T>
+  Matrix<T> place(int at) const {
+    if (at < 0) return {};
+    const schedule::View& v = *call_.views()[static_cast<std::size_t>(at)].view;
+    return {reinterpret_cast<T*>(call_.data[static_cast<std::size_t>(at)]), v.rows, v.columns,
+            v.rows == 1 ? v.columns : v.row_stride};
+  }
+
+  int count() const { return static_cast<int>(call_.data.size()); }
+  int find(Role role, int from = 0) const {
+    for (int i = from; i < count(); ++i)
+      if (view(i).role == role && view(i).count() > 0) return i;
+    return -1;
+  }
+  int need(Role role) const {
+    const int at = find(role);
+    CHECK(at >= 0, "no operand", schedule::name(role), describe(*call_.plan, call_.id));
+    return at;
+  }
+  const schedule::View& view(int at) const { return *call_.views()[static_cast<std::size_t>(at)].view; }
+  Access access(int at) const { return view(at).access; }
+  const PlannedView& planned(int at) const { return call_.views()[static_cast<std::size_t>(at)]; }
+  const schedule::Buffer& buffer(int at) const {
+    return call_.plan->buffer(call_.plan->allocations[planned(at).allocation]);
+  }
+  Stored type_at(int at) const { return stored(buffer(at).type, in_double_); }
+
+ private:
+  const OpCall& call_;
+  bool in_double_;
+};
+
+template <typename T>
+struct TypeTag {
+  using Type = T;
+};
+
+// f(TypeTag<T>) for the floating type that is stored.
+template <typename F>
+void with_float(Stored type, F&& f) {
+  switch (type) {
+    case Stored::fp64: return f(TypeTag<double>{});
+    case Stored::fp32: return f(TypeTag<float>{});
+    case Stored::bf16: return f(TypeTag<bf16>{});
+    case Stored::fp16: return f(TypeTag<fp16>{});
+    case Stored::int32:
+    case Stored::byte: break;
+  }
+  CHECK(false, "a kernel over floating types got integers");
+}
+
+// f(TypeTag<T>, TypeTag<G>) where G, the type of a gradient or of logits, is T, or float where T has 16 bits.
+template <typename F>
+void with_gradient(Stored type, Stored gradient, F&& f) {
+  with_float(type, [&](auto t) {
+    using T = typename decltype(t)::Type;
+    if (type == gradient) return f(t, t);
+    if constexpr (sizeof(T) == 2) {
+      CHECK(gradient == Stored::fp32, "a gradient of another type");
+      f(t, TypeTag<float>{});
+    } else {
+      CHECK(false, "a gradient of another type");
+    }
+  });
+}
+
+}  // namespace orrery::runtime

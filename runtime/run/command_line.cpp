@@ -1,0 +1,194 @@
+#include "runtime/run/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <mutex>
+#include <optional>
+
+#include "base/check.h"
+#include "runtime/run/report.h"
+#include "runtime/run/thread_run.h"
+#include "scenarios/load.h"
+#include "schedule/compile.h"
+#include "schedule/trace_file.h"
+#include "schedule/verify.h"
+
+namespace orrery::runtime {
+namespace {
+
+struct CommandLine {
+  std::string scenario, data, save_trace, emulate, backend = "auto";
+  std::vector<std::string> sets;
+  RunOptions run;
+  StallLimits stall;
+  std::optional<std::int64_t> discard;
+  bool json = false, quiet = false;
+};
+
+void declare(CLI::App& app, CommandLine& o) {
+  app.add_option("SCENARIO", o.scenario, "Scenario file")->type_name("")->required();
+  app.add_option("--set", o.sets, "Set a field of the scenario: path=value (repeatable)")->type_name("PATH=VALUE")->allow_extra_args(false);
+  app.add_option("--steps", o.run.steps, "Optimizer steps to perform")->type_name("N")->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  app.add_option("--discard", o.discard, "First steps that are not measured; default: 2, fewer where there are few")->type_name("N")->check(CLI::NonNegativeNumber);
+  app.add_option("--data", o.data, "Train on the bytes of this file; default: a generated pattern")->type_name("FILE");
+  app.add_option("--save-trace", o.save_trace, "Write what every op took, for `orrery compare --measured`")->type_name("FILE");
+  app.add_option("--backend", o.backend, "Ranks are threads of one process, or MPI processes; default: mpi under mpirun and srun")
+      ->type_name("threads|mpi")->check(CLI::IsMember({"auto", "threads", "mpi"}));
+  app.add_option("--stall-limit", o.stall.no_progress_s, "Give up when no rank has done anything for this long; longer than the longest op")
+      ->type_name("SECONDS")->check(CLI::PositiveNumber);
+  app.add_option("--save", o.run.save_directory, "Write checkpoints into this directory")->type_name("DIR");
+  app.add_option("--every", o.run.save_every, "Steps between checkpoints; default: only one, at the end")->type_name("N")->check(CLI::NonNegativeNumber);
+  app.add_option("--keep", o.run.keep, "Checkpoints to keep, 0: all")->type_name("N")->check(CLI::NonNegativeNumber);
+  app.add_option("--resume", o.run.resume, "Go on from a checkpoint, or the newest one in a directory; any plan of the same model")->type_name("DIR");
+  app.add_option("--emulate", o.emulate, "Kernels are timed waits, as long as in this simulated trace; messages stay real")->type_name("TRACE");
+  app.add_option("--stretch", o.run.stretch, "Make emulated kernels this much longer")->type_name("FACTOR")->check(CLI::PositiveNumber);
+  app.add_flag("--double", o.run.in_double, "Compute in double precision, whatever the scenario says");
+  app.add_flag("--json", o.json, "One JSON document, nothing else (docs/reference/execute.md)");
+  app.add_flag("--quiet", o.quiet, "No line a step");
+}
+
+void check_options(CommandLine& o) {
+  if (o.run.save_every > 0 && o.run.save_directory.empty())
+    throw InputError("error: --every needs --save\n  hint: --save DIR says where checkpoints go\n");
+  if (!o.emulate.empty() && (!o.run.save_directory.empty() || !o.run.resume.empty() || !o.data.empty()))
+    throw InputError("error: an emulated run trains nothing, so it has no data and no checkpoints\n  hint: leave out --data, --save and --resume\n");
+  o.run.discard = o.discard.value_or(std::min<std::int64_t>(2, o.run.steps - 1));
+  if (o.run.discard >= o.run.steps)
+    throw InputError(fmt::format("error: --discard {} leaves none of {} steps\n  hint: more --steps\n", o.run.discard, o.run.steps));
+}
+
+// One process, all its signals: the first asks for an end after a step, the second ends at once.
+StopSign* signalled = nullptr;
+void on_signal(int) {
+  if (signalled == nullptr || signalled->asked()) std::_Exit(3);
+  signalled->ask();
+}
+
+class Signals {
+ public:
+  explicit Signals(StopSign& stop) {
+    signalled = &stop;
+    std::signal(SIGINT, on_signal);
+    std::signal(SIGTERM, on_signal);
+  }
+  ~Signals() {
+    std::signal(SIGINT, SIG_DFL);
+    std::signal(SIGTERM, SIG_DFL);
+    signalled = nullptr;
+  }
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+};
+
+schedule::Schedule compiled(const scenarios::Scenario& scenario) {
+  schedule::Schedule s = schedule::compile(scenario);
+  std::string broken;
+  for (const schedule::Finding& finding : schedule::verify(s)) {
+    if (finding.unchecked) continue;
+    broken += fmt::format("error: {}\n", finding.message);
+    for (const std::string& line : finding.lines) broken += "  " + line + "\n";
+  }
+  if (!broken.empty()) throw InputError(broken);
+  return s;
+}
+
+void require_cpu() {
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("f16c"))
+    throw WorldError("this CPU lacks AVX2, FMA or F16C (x86-64-v3), which the kernels are built for");
+#endif
+}
+
+void print(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+// Lines of rank 0 while the run goes on.
+class StepPrinter {
+ public:
+  StepPrinter(double tokens_per_step, bool emulates) : tokens_(tokens_per_step), emulates_(emulates) {}
+  void operator()(std::int64_t step, double loss) {
+    const std::int64_t now = now_ns();
+    const double seconds = last_ > 0 ? static_cast<double>(now - last_) * 1e-9 : 0.0;
+    last_ = now;
+    print(step_line(step, emulates_ ? std::numeric_limits<double>::quiet_NaN() : loss, seconds, tokens_));
+  }
+
+ private:
+  double tokens_;
+  bool emulates_;
+  std::int64_t last_ = 0;
+};
+
+void finish(const CommandLine& o, const scenarios::Scenario& scenario, schedule::Trace trace) {
+  trace.scenario = scenario.name;
+  trace.scenario_path = scenario.path;
+  if (!o.save_trace.empty()) schedule::write_trace(o.save_trace, trace);
+  if (o.json) print(run_json(scenario, trace));
+  else print(run_summary(scenario, trace));
+}
+
+int run_threads(const CommandLine& o, const scenarios::Scenario& scenario, const RunJob& job) {
+  StopSign stop;
+  const Signals signals(stop);
+  const auto tokens = static_cast<double>(scenario.training.global_batch * scenario.training.sequence_length);
+  const auto printer = std::make_shared<StepPrinter>(tokens, job.options.emulate != nullptr);
+  const auto hooks = [&](int) {
+    RankHooks h;
+    h.say = [](const std::string& text) { std::fputs((text + "\n").c_str(), stderr); };
+    if (!o.json && !o.quiet) h.on_step = [printer](std::int64_t step, double loss) { (*printer)(step, loss); };
+    return h;
+  };
+  const auto last_resort = [&](const std::string& message, const RunResult& result) {
+    std::fputs(fmt::format("error: {}\n", message).c_str(), stderr);
+    finish(o, scenario, result.trace);
+    std::_Exit(3);
+  };
+  const RunResult result = run_as_threads(job, stop, o.stall, hooks, last_resort);
+  if (result.trace.steps > 0 || !result.error) finish(o, scenario, result.trace);
+  if (result.error) std::rethrow_exception(result.error);
+  return stop.asked() ? 3 : 0;
+}
+
+}  // namespace
+
+int run_command_line(int argc, char** argv) {
+  CommandLine o;
+  CLI::App app("Performs a scenario's schedule on this machine: trains a small model, and measures every op.", "orrery-rt");
+  declare(app, o);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    print(app.help());
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    throw InputError(fmt::format("error: {}\n  hint: orrery-rt --help lists the options\n", error.what()));
+  }
+  check_options(o);
+  require_cpu();
+  const scenarios::Scenario scenario = scenarios::load_scenarios({o.scenario}, o.sets).front();
+  const schedule::Schedule schedule = compiled(scenario);
+  const auto tokens = o.data.empty() ? pattern_tokens(schedule.model.vocab, schedule.hyper.seed)
+                                     : text_tokens(o.data, schedule.model.vocab, schedule.hyper.seed);
+  schedule::Trace emulated;
+  if (!o.emulate.empty()) {
+    emulated = schedule::read_trace(o.emulate);
+    if (emulated.fingerprint != schedule::fingerprint(schedule))
+      throw InputError(fmt::format("{}: error: the trace is of another schedule than {}\n  hint: make it with `orrery run "
+                                   "--save-trace` from this scenario and these --set\n", o.emulate, o.scenario));
+    o.run.emulate = &emulated;
+  }
+  const RunJob job{&schedule, tokens.get(), schedule::fingerprint(schedule), o.run,
+                   fmt::format("{}-{}", ::getpid(), now_ns() % 1'000'000'000)};
+  return run_threads(o, scenario, job);
+}
+
+}  // namespace orrery::runtime

@@ -1,0 +1,108 @@
+#include "runtime/run/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace orrery::runtime {
+namespace {
+
+double quantile(const std::vector<double>& sorted, double q) {
+  const double at = q * static_cast<double>(sorted.size() - 1);
+  const auto low = static_cast<std::size_t>(at);
+  const std::size_t high = std::min(low + 1, sorted.size() - 1);
+  return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
+}
+
+double tokens_of(const scenarios::Scenario& s) {
+  return static_cast<double>(s.training.global_batch * s.training.sequence_length);
+}
+
+std::int64_t worst(const schedule::Trace& trace, std::int64_t schedule::RankTrace::*bytes) {
+  std::int64_t most = 0;
+  for (const schedule::RankTrace& rank : trace.ranks) most = std::max(most, rank.*bytes);
+  return most;
+}
+
+}  // namespace
+
+Spread spread_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return {quantile(values, 0.5), quantile(values, 0.1), quantile(values, 0.9)};
+}
+
+std::vector<double> step_seconds(const schedule::Trace& trace) {
+  struct Step {
+    double first = std::numeric_limits<double>::max(), last = 0.0;
+  };
+  std::map<std::int32_t, double> sums;
+  std::map<std::int32_t, int> ranks;
+  for (const schedule::RankTrace& rank : trace.ranks) {
+    std::map<std::int32_t, Step> steps;
+    for (const schedule::TraceRecord& r : rank.records) {
+      Step& step = steps[r.step];
+      step.first = std::min(step.first, static_cast<double>(r.begin_ns));
+      step.last = std::max(step.last, static_cast<double>(r.end_ns));
+    }
+    for (auto at = steps.begin(); at != steps.end(); ++at) {
+      const auto next = std::next(at);
+      sums[at->first] += (next == steps.end() ? at->second.last : next->second.first) - at->second.first;
+      ++ranks[at->first];
+    }
+  }
+  std::vector<double> seconds;
+  for (const auto& [step, sum] : sums) seconds.push_back(sum / ranks[step] * 1e-9);
+  return seconds;
+}
+
+std::string step_line(std::int64_t step, double loss, double seconds, double tokens_per_step) {
+  std::string text = fmt::format("step {:>5}  loss {:>9.5f}", step, loss);
+  if (seconds > 0.0) text += fmt::format("  {:>9.2f} ms  {:>10.0f} tokens/s", 1e3 * seconds, tokens_per_step / seconds);
+  return text + "\n";
+}
+
+std::string run_summary(const scenarios::Scenario& scenario, const schedule::Trace& trace) {
+  std::string text;
+  if (!trace.losses.empty() && trace.origin != schedule::TraceOrigin::emulated)
+    text += fmt::format("loss            {:.5f} -> {:.5f} over {} steps\n", trace.losses.front(), trace.losses.back(),
+                        trace.losses.size());
+  const std::vector<double> seconds = step_seconds(trace);
+  if (!seconds.empty()) {
+    const Spread s = spread_of(seconds);
+    text += fmt::format("step time       {:.3f} ms   (median of {}; p10 {:.3f}, p90 {:.3f})\n", 1e3 * s.median, seconds.size(),
+                        1e3 * s.p10, 1e3 * s.p90);
+    text += fmt::format("tokens/s        {:.0f}\n", tokens_of(scenario) / s.median);
+  }
+  const std::int64_t live = worst(trace, &schedule::RankTrace::peak_live_bytes);
+  const std::int64_t arena = worst(trace, &schedule::RankTrace::arena_bytes);
+  if (arena > 0)
+    text += fmt::format("memory          {:.2f} MiB live at the peak of the worst rank; its arena {:.2f} MiB\n",
+                        static_cast<double>(live) / 1048576.0, static_cast<double>(arena) / 1048576.0);
+  if (!trace.complete) text += "the run was stopped early; this is what was measured until then\n";
+  return text;
+}
+
+std::string run_json(const scenarios::Scenario& scenario, const schedule::Trace& trace) {
+  nlohmann::ordered_json json;
+  json["schema_version"] = 1;
+  json["scenario"] = scenario.name;
+  json["complete"] = trace.complete;
+  json["losses"] = trace.losses;
+  const std::vector<double> seconds = step_seconds(trace);
+  json["steps_measured"] = seconds.size();
+  if (!seconds.empty()) {
+    const Spread s = spread_of(seconds);
+    json["step_time_s"] = {{"median", s.median}, {"p10", s.p10}, {"p90", s.p90}};
+    json["tokens_per_s"] = tokens_of(scenario) / s.median;
+  }
+  json["memory"] = {{"peak_live_bytes", worst(trace, &schedule::RankTrace::peak_live_bytes)},
+                    {"arena_bytes", worst(trace, &schedule::RankTrace::arena_bytes)},
+                    {"peak_host_bytes", worst(trace, &schedule::RankTrace::peak_host_bytes)}};
+  return json.dump(2) + "\n";
+}
+
+}  // namespace orrery::runtime
