@@ -33,7 +33,7 @@ struct AttentionShape {
 // probability's element (kernels/random.h) is global head * s² + query * s + key, its key that of its
 // sequence.
 struct AttentionDropout {
-  double probability = 0.0;                      // 0: none, and no keys
+  double probability = 0.0;             // 0: none, and no keys
   const std::uint64_t* keys = nullptr;  // [batch]
 
   bool drops() const { return probability > 0.0; }

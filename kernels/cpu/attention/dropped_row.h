@@ -17,8 +17,8 @@ class DroppedRow {
   DroppedRow(const AttentionDropout& dropout, const AttentionShape& a, const Probability& first,
              std::int64_t count)
       : count_(count) {
-    keep_row(dropout.keys[first.j], AttentionDropout::element(a, first.head, first.query, first.key),
-             count, drop_threshold(dropout.probability), kept_);
+    keep_row(dropout.keys[first.j], AttentionDropout::element(a, first.head, first.query, first.key), count,
+             drop_threshold(dropout.probability), kept_);
   }
   template <typename W>
   void apply(W* row) const {

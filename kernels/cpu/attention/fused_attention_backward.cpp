@@ -94,7 +94,7 @@ void differentiate_tile(const Backward<T>& b, const TileOf& tile, const Band& ba
     }
     const std::int64_t defined = band.defined<W>(r);
     std::fill(row + vectors, row + defined, W{0});
-    std::fill(drow + vectors, drow + defined, W{0});
+    std::fill(drow + keys, drow + defined, W{0});
   }
 }
 
@@ -112,7 +112,6 @@ void backward_tile(const Backward<T>& b, const TileOf& tile) {
   gather_panels(dout, queries, W{1}, b.dout_panels, kQueryTile);
   W dots[kQueryTile];
   dot_rows(b, tile, queries, dots);
-  std::fill(b.dq, b.dq + kQueryTile * b.columns, W{0});
   for (std::int64_t key = 0; key < a.visible_keys(last); key += kKeyTile) {
     const Band band{queries, std::min(a.sequence - key, kKeyTile), tile.first_query - key, a.causal};
     product_of_scores<W>(band, a.head_dim, {b.query, a.head_dim}, b.keys_transposed + key * a.head_dim,
@@ -123,7 +122,8 @@ void backward_tile(const Backward<T>& b, const TileOf& tile) {
     product_by_key<W>(band, b.probabilities, {b.dout_panels, kQueryTile},
                       {b.dv + key * b.columns, b.columns});
     product_by_key<W>(band, b.dscores, {b.query_panels, kQueryTile}, {b.dk + key * b.columns, b.columns});
-    product_by_query<W>(band, b.dscores, {b.key_panels + key * kPanel<W>, a.sequence}, {b.dq, b.columns});
+    product_by_query<W>(band, key > 0, b.dscores, {b.key_panels + key * kPanel<W>, a.sequence},
+                        {b.dq, b.columns});
   }
   const auto dq = rows_of_head(a, b.out.dq.view, tile.j, tile.head).from(tile.first_query);
   put_rows(dq, queries, scale, b.dq, b.columns, b.out.dq.adds);

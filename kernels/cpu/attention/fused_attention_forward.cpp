@@ -48,11 +48,17 @@ void softmax_tile(Forward<T>& f, const TileOf& tile, const Band& band, std::int6
     const std::int64_t keys = band.visible(r), query = tile.first_query + r;
     if (f.a.alibi) add_alibi(row, keys, slope, first_key - query);
     pad_with_minus_infinity(row, keys);
-    const W maximum = std::max(f.running_maximum[r], row_maximum(row, keys));
-    const W shrink = std::exp(f.running_maximum[r] - maximum);
-    f.running_sum[r] = f.running_sum[r] * shrink + exponentiate_row(row, row, keys, maximum);
-    f.running_maximum[r] = maximum;
-    if (shrink != 1) scale_row(f.sums + r * f.columns, f.columns, shrink);
+    const W here = row_maximum(row, keys);
+    if (first_key == 0) {
+      f.running_maximum[r] = here;
+      f.running_sum[r] = 0;
+    } else if (here > f.running_maximum[r]) {
+      const W shrink = std::exp(f.running_maximum[r] - here);
+      scale_row(f.sums + r * f.columns, f.columns, shrink);
+      f.running_sum[r] *= shrink;
+      f.running_maximum[r] = here;
+    }
+    f.running_sum[r] += exponentiate_row(row, row, keys, f.running_maximum[r]);
     if (f.dropout.drops()) DroppedRow(f.dropout, f.a, {tile.j, tile.head, query, first_key}, keys).apply(row);
     std::fill(row + round_up(keys, lane_count<W>), row + band.defined<W>(r), W{0});
   }
@@ -65,14 +71,12 @@ void forward_tile(Forward<T>& f, const TileOf& tile) {
                      last = tile.first_query + queries - 1;
   gather_rows(rows_of_head(a, f.in.q, tile.j, tile.head).from(tile.first_query), queries,
               static_cast<W>(a.scale()), f.query, a.head_dim);
-  std::fill(f.sums, f.sums + kQueryTile * f.columns, W{0});
-  std::fill(f.running_maximum, f.running_maximum + queries, -std::numeric_limits<W>::infinity());
-  std::fill(f.running_sum, f.running_sum + queries, W{0});
   for (std::int64_t key = 0; key < a.visible_keys(last); key += kKeyTile) {
     const Band band{queries, std::min(a.sequence - key, kKeyTile), tile.first_query - key, a.causal};
     product_of_scores<W>(band, a.head_dim, {f.query, a.head_dim}, f.key_panels + key * a.head_dim, f.scores);
     softmax_tile(f, tile, band, key);
-    product_by_query<W>(band, f.scores, {f.value_panels + key * kPanel<W>, a.sequence}, {f.sums, f.columns});
+    product_by_query<W>(band, key > 0, f.scores, {f.value_panels + key * kPanel<W>, a.sequence},
+                        {f.sums, f.columns});
   }
   const HeadRows<T> o = rows_of_head(a, f.o.view, tile.j, tile.head).from(tile.first_query);
   for (std::int64_t r = 0; r < queries; ++r) {

@@ -41,8 +41,7 @@ struct Head {
   double kept(std::int64_t query, std::int64_t key) const {
     if (!dropout.drops()) return 1.0;
     const auto element = static_cast<std::uint64_t>(AttentionDropout::element(a, head, query, key));
-    return draw(dropout.keys[j], element) < drop_threshold(dropout.probability) ? 0.0
-                                                                                         : dropout.scale();
+    return draw(dropout.keys[j], element) < drop_threshold(dropout.probability) ? 0.0 : dropout.scale();
   }
 };
 

@@ -4,7 +4,9 @@
 #pragma once
 
 #include "kernels/cpu/attention/attention_shape.h"
+#include "kernels/cpu/attention/lane_transpose.h"
 #include "kernels/cpu/attention/tile_product.h"
+#include "kernels/lane_loop.h"
 #include "kernels/matrix.h"
 
 namespace orrery::kernels {
@@ -25,10 +27,10 @@ HeadRows<T> rows_of_head(const AttentionShape& a, Matrix<T> m, std::int64_t sequ
 // to[rows x stride], the rows up to the next whole group filled with 0.
 template <typename T, typename W = Wide<T>>
 void gather_rows(HeadRows<const T> from, std::int64_t rows, W factor, W* to, std::int64_t stride) {
-  for (std::int64_t r = 0; r < rows; ++r) {
-    widen_row(from.row(r), to + r * stride, from.head_dim);
-    for (std::int64_t i = 0; i < from.head_dim; ++i) to[r * stride + i] *= factor;
-  }
+  for (std::int64_t r = 0; r < rows; ++r)
+    for_lanes<T>(from.head_dim, [&](std::int64_t i, auto extent) {
+      store(to + r * stride + i, load(from.row(r) + i, extent) * factor, extent);
+    });
   std::fill(to + rows * stride, to + round_up(rows, kGroup) * stride, W{0});
 }
 
@@ -36,47 +38,43 @@ void gather_rows(HeadRows<const T> from, std::int64_t rows, W factor, W* to, std
 template <typename T, typename W = Wide<T>>
 void gather_panels(HeadRows<const T> from, std::int64_t rows, W factor, W* to, std::int64_t panel_rows) {
   constexpr std::int64_t kLanes = lane_count<W>;
-  const Lanes<W> scale = all_lanes(factor);
-  for (std::int64_t r = 0; r < rows; ++r)
-    for (std::int64_t c = 0; c < round_up(from.head_dim, kPanel<W>); c += kLanes) {
-      W* lanes = to + c / kPanel<W> * panel_rows * kPanel<W> + r * kPanel<W> + c % kPanel<W>;
-      const std::int64_t left = from.head_dim - c;
-      store(lanes, scale * (left >= kLanes ? load(from.row(r) + c)
-                                           : load_part(from.row(r) + c, std::max<std::int64_t>(left, 0))));
+  for (std::int64_t column = 0; column < round_up(from.head_dim, kPanel<W>); column += kLanes) {
+    W* panel = to + column / kPanel<W> * panel_rows * kPanel<W> + column % kPanel<W>;
+    const std::int64_t left = from.head_dim - column;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const T* row = from.row(r) + column;
+      const Lanes<W> lanes = left >= kLanes ? load(row) : left > 0 ? load_part(row, left) : Lanes<W>{};
+      store(panel + r * kPanel<W>, lanes * factor);
     }
+  }
 }
 
-// Panels over positions: the right factor has a row for each of the head's columns.
+// Panels over positions: the right factor has a row for each of the head's columns. Behind the last position
+// it is repeated, up to the next whole panel.
 template <typename T, typename W = Wide<T>>
 void gather_transposed_panels(HeadRows<const T> from, std::int64_t rows, W* to) {
-  for (std::int64_t first = 0; first < rows; first += kPanel<W>) {
-    W* panel = to + first * from.head_dim;
-    const std::int64_t count = std::min(rows - first, kPanel<W>);
-    if (count < kPanel<W>) std::fill(panel, panel + from.head_dim * kPanel<W>, W{0});
-    for (std::int64_t r = 0; r < count; ++r) {
-      const T* row = from.row(first + r);
-      for (std::int64_t i = 0; i < from.head_dim; ++i) panel[i * kPanel<W> + r] = widen(row[i]);
-    }
+  constexpr std::int64_t kLanes = lane_count<W>;
+  for (std::int64_t first = 0; first < round_up(rows, kPanel<W>); first += kLanes) {
+    W* panel = to + first / kPanel<W> * kPanel<W> * from.head_dim + first % kPanel<W>;
+    for_lanes<T>(from.head_dim, [&](std::int64_t column, auto extent) {
+      Lanes<W> square[kLanes];
+      for (std::int64_t r = 0; r < kLanes; ++r)
+        square[r] = load(from.row(std::min(first + r, rows - 1)) + column, extent);
+      transpose<W>(square);
+      const std::int64_t columns =
+          std::is_same_v<decltype(extent), WholeLanes> ? kLanes : from.head_dim - column;
+      for (std::int64_t i = 0; i < columns; ++i) store(panel + (column + i) * kPanel<W>, square[i]);
+    });
   }
 }
 
-// Results, written or added, rounded once.
-template <typename T>
-void put_row(const Wide<T>* row, T* to, std::int64_t count, bool adds) {
-  if (adds) {
-    add_row(row, to, count);
-  } else {
-    narrow_row(row, to, count);
-  }
-}
-// As many columns as the head has, times `factor`.
-template <typename T>
-void put_rows(HeadRows<T> to, std::int64_t rows, Wide<T> factor, Wide<T>* from, std::int64_t stride,
-              bool adds) {
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t i = 0; i < to.head_dim; ++i) from[r * stride + i] *= factor;
-    put_row(from + r * stride, to.row(r), to.head_dim, adds);
-  }
+// `factor` times as many columns as the head has, written or added, rounded once.
+template <typename T, typename W = Wide<T>>
+void put_rows(HeadRows<T> to, std::int64_t rows, W factor, const W* from, std::int64_t stride, bool adds) {
+  for (std::int64_t r = 0; r < rows; ++r)
+    for_lanes<T>(to.head_dim, [&](std::int64_t i, auto extent) {
+      put(to.row(r) + i, load(from + r * stride + i, extent) * factor, adds, extent);
+    });
 }
 
 }  // namespace orrery::kernels

@@ -30,11 +30,17 @@ void gather_tile(Square<const T> x, const Band& band, std::int64_t query, std::i
   }
 }
 
+template <typename T>
+void put_keys(const Wide<T>* from, T* to, std::int64_t keys, bool adds) {
+  for_lanes<T>(keys, [&](std::int64_t i, auto extent) { put(to + i, load(from + i, extent), adds, extent); });
+}
+
 // y = factor * left rightᵀ
 template <typename T, typename W = Wide<T>>
 void product_to_scores(const AttentionShape& a, In<T> left, In<T> right, double factor, Out<T> y) {
-  const auto [transposed, rows, scores] = cut_tiles<W>(
+  const auto tiles = cut_tiles<W>(
       {round_up(a.sequence, kPanel<W>) * a.head_dim, kQueryTile * a.head_dim, kQueryTile * kKeyTile});
+  W *const transposed = tiles[0], *const rows = tiles[1], *const scores = tiles[2];
   for (std::int64_t j = 0; j < a.batch; ++j)
     for (std::int64_t head = 0; head < a.heads; ++head) {
       if (head % a.group() == 0)
@@ -47,7 +53,7 @@ void product_to_scores(const AttentionShape& a, In<T> left, In<T> right, double 
         for_each_tile(a.sequence, query, [&](const Band& band, std::int64_t key) {
           product_of_scores<W>(band, a.head_dim, {rows, a.head_dim}, transposed + key * a.head_dim, scores);
           for (std::int64_t r = 0; r < queries; ++r)
-            put_row(scores + r * kKeyTile, square.at(query + r, key), band.keys, y.adds);
+            put_keys(scores + r * kKeyTile, square.at(query + r, key), band.keys, y.adds);
         });
       }
     }
@@ -57,18 +63,17 @@ void product_to_scores(const AttentionShape& a, In<T> left, In<T> right, double 
 template <typename T, typename W = Wide<T>>
 void product_to_queries(const AttentionShape& a, In<T> x, In<T> right, double factor, Out<T> y) {
   const std::int64_t columns = round_up(a.head_dim, kPanel<W>);
-  const auto [panels, scores, sums] =
-      cut_tiles<W>({a.sequence * columns, kQueryTile * kKeyTile, kQueryTile * columns});
+  const auto tiles = cut_tiles<W>({a.sequence * columns, kQueryTile * kKeyTile, kQueryTile * columns});
+  W *const panels = tiles[0], *const scores = tiles[1], *const sums = tiles[2];
   for (std::int64_t j = 0; j < a.batch; ++j)
     for (std::int64_t head = 0; head < a.heads; ++head) {
       if (head % a.group() == 0)
         gather_panels(rows_of_head(a, right, j, head / a.group()), a.sequence, W{1}, panels, a.sequence);
       const Square<const T> square{x, a.score_row(j, head, 0)};
       for (std::int64_t query = 0; query < a.sequence; query += kQueryTile) {
-        std::fill(sums, sums + kQueryTile * columns, W{0});
         for_each_tile(a.sequence, query, [&](const Band& band, std::int64_t key) {
           gather_tile(square, band, query, key, scores);
-          product_by_query<W>(band, scores, {panels + key * kPanel<W>, a.sequence}, {sums, columns});
+          product_by_query<W>(band, key > 0, scores, {panels + key * kPanel<W>, a.sequence}, {sums, columns});
         });
         put_rows(rows_of_head(a, y.view, j, head).from(query), std::min(a.sequence - query, kQueryTile),
                  static_cast<W>(factor), sums, columns, y.adds);
@@ -81,7 +86,8 @@ template <typename T, typename W = Wide<T>>
 void product_to_keys(const AttentionShape& a, In<T> x, In<T> left, double factor, Out<T> y) {
   const std::int64_t columns = round_up(a.head_dim, kPanel<W>),
                      all_sums = round_up(a.sequence, kGroup) * columns;
-  const auto [panels, scores, sums] = cut_tiles<W>({kQueryTile * columns, kQueryTile * kKeyTile, all_sums});
+  const auto tiles = cut_tiles<W>({kQueryTile * columns, kQueryTile * kKeyTile, all_sums});
+  W *const panels = tiles[0], *const scores = tiles[1], *const sums = tiles[2];
   for (std::int64_t j = 0; j < a.batch; ++j)
     for (std::int64_t key_head = 0; key_head < a.kv_heads; ++key_head) {
       std::fill(sums, sums + all_sums, W{0});

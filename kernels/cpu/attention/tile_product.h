@@ -85,7 +85,8 @@ ORRERY_ALWAYS_INLINE void step_product(Left<W> a, const W* panel, std::int64_t d
 // scores[queries x keys] = q[queries x depth] kᵀ, with kᵀ in panels of kPanel keys. scores has the stride
 // kKeyTile.
 template <typename W>
-void product_of_scores(const Band& band, std::int64_t depth, Left<W> q, const W* key_panels, W* scores) {
+[[gnu::noinline]] void product_of_scores(const Band& band, std::int64_t depth, Left<W> q, const W* key_panels,
+                                         W* scores) {
   for (std::int64_t key = 0; key < band.visible(band.queries - 1); key += kPanel<W>) {
     const W* panel = key_panels + key * depth;
     for (std::int64_t row = band.first_query(key) / kGroup * kGroup; row < band.queries; row += kGroup)
@@ -112,18 +113,27 @@ struct Sums {
   W* at(std::int64_t row, std::int64_t column) const { return data + row * columns + column; }
 };
 
-// sums[queries x columns] += x[queries x keys] right[keys x columns]; x has the stride kKeyTile.
-template <typename W>
-void product_by_query(const Band& band, const W* x, Panels<W> right, Sums<W> sums) {
+// sums[queries x columns] (+)= x[queries x keys] right[keys x columns]; x has the stride kKeyTile.
+template <bool kAdds, typename W>
+[[gnu::noinline]] void product_by_query(const Band& band, const W* x, Panels<W> right, Sums<W> sums) {
   for (std::int64_t column = 0; column < sums.columns; column += kPanel<W>)
-    for (std::int64_t row = 0; row < band.queries; row += kGroup)
-      step_product<false, true>({x + row * kKeyTile, kKeyTile}, right.at(0, column),
-                                band.visible_to_group(row), sums.at(row, column), sums.columns);
+    for (std::int64_t row = band.first_query(0) / kGroup * kGroup; row < band.queries; row += kGroup)
+      step_product<false, kAdds>({x + row * kKeyTile, kKeyTile}, right.at(0, column),
+                                 band.visible_to_group(row), sums.at(row, column), sums.columns);
+}
+// The first tile of keys, which every query sees, writes the sums; the others add to them.
+template <typename W>
+void product_by_query(const Band& band, bool adds, const W* x, Panels<W> right, Sums<W> sums) {
+  if (adds) {
+    product_by_query<true>(band, x, right, sums);
+  } else {
+    product_by_query<false>(band, x, right, sums);
+  }
 }
 
 // sums[keys x columns] += x[queries x keys]ᵀ right[queries x columns]
 template <typename W>
-void product_by_key(const Band& band, const W* x, Panels<W> right, Sums<W> sums) {
+[[gnu::noinline]] void product_by_key(const Band& band, const W* x, Panels<W> right, Sums<W> sums) {
   const std::int64_t keys = band.visible(band.queries - 1);
   for (std::int64_t column = 0; column < sums.columns; column += kPanel<W>)
     for (std::int64_t key = 0; key < keys; key += kGroup) {

@@ -114,13 +114,26 @@ TEST(FusedAttention, LargeScoresDoNotOverflow) {
   expect_close(o.view(), expected.view(), 1e-3, "scores of thousands in float");
 }
 
-// A divergence must show: NaN in a key spoils every query that sees it, and no other.
+// A divergence must show: NaN in a key spoils every query that sees it, and no other. NaN in a value does
+// too, and the gradients of those queries; it may reach up to five queries before them, which a product takes
+// in the same step.
 TEST(FusedAttention, NanReachesTheQueriesThatSeeIt) {
   AttentionCase c = numbered_case(0, 120, 16);
   ASSERT_TRUE(c.shape.causal);
+  constexpr std::int64_t kGroup = 6;
   Operands<float> x(c);
+  Tensor<float> o(x.rows(), x.q_columns()), lse(1, 120), gradients(x.rows(), 3 * x.q_columns());
+  x.v_of(x.qkv).at(70, 3) = std::numeric_limits<float>::quiet_NaN();
+  attention_forward(c.shape, x.input(), x.dropout, o.write(), lse.write());
+  attention_backward(c.shape, x.input(), {x.dout.in(), o.in(), lse.in()}, x.dropout,
+                     x.gradients(gradients, false));
+  for (std::int64_t r = 0; r < x.rows(); ++r) {
+    EXPECT_FALSE(std::isnan(o.view().at(r, 0))) << r;
+    if (r > 70 - kGroup && r < 70) continue;
+    EXPECT_EQ(std::isnan(o.view().at(r, 3)), r >= 70) << r;
+    EXPECT_EQ(std::isnan(x.q_of(gradients).at(r, 0)), r >= 70) << r;
+  }
   x.k_of(x.qkv).at(70, 3) = std::numeric_limits<float>::quiet_NaN();
-  Tensor<float> o(x.rows(), x.q_columns());
   attention_forward(c.shape, x.input(), x.dropout, o.write(), {});
   for (std::int64_t r = 0; r < x.rows(); ++r) EXPECT_EQ(std::isnan(o.view().at(r, 0)), r >= 70) << r;
 }

@@ -1,6 +1,7 @@
 // The separate kernels against their references, and against the fused ones.
 #include "kernels/cpu/attention/separate_attention_reference.h"
 #include "kernels/cpu/attention/softmax_reference.h"
+#include "kernels/cpu/pointwise/dropout.h"
 #include "tests/kernels/attention/attention_operands.h"
 
 namespace orrery::kernels {
@@ -87,27 +88,51 @@ TEST(Softmax, OnlyVisibleScoresCount) {
 }
 
 // The two plans that a schedule can choose give the same numbers.
+struct Separate {
+  explicit Separate(Operands<double>& x)
+      : o(x.rows(), x.q_columns()),
+        gradients(x.rows(), x.q_columns() + 2 * x.k_columns()),
+        p(x.score_rows(), x.shape.sequence),
+        dropped(p),
+        dp(p),
+        kept(x.score_rows(), x.shape.sequence) {}
+  Tensor<double> o, gradients, p, dropped, dp;
+  Tensor<std::uint8_t> kept;
+};
+
+void run_separate(Operands<double>& x, Separate& s) {
+  const AttentionShape& a = x.shape;
+  const AttentionInput<double> in = x.input();
+  const Dropout dropout{.probability = x.dropout.probability,
+                        .keys = x.keys.data(),
+                        .total_columns = a.sequence,
+                        .heads = a.heads,
+                        .first_head = a.first_head,
+                        .queries = a.sequence};
+  attention_scores(a, in.q, in.k, s.p.write());
+  softmax_forward(a, s.p.in(), s.p.write());
+  dropout_forward(dropout, s.p.in(), s.dropped.write(), s.kept.view());
+  attention_context(a, s.dropped.in(), in.v, s.o.write());
+  attention_dprobabilities(a, x.dout.in(), in.v, s.dp.write());
+  attention_dvalue(a, s.dropped.in(), x.dout.in(), {x.v_of(s.gradients)});
+  dropout_backward(dropout.probability, s.dp.in(), s.kept.in(), s.dp.write());
+  softmax_backward(a, s.p.in(), s.dp.in(), s.dp.write());
+  attention_dquery(a, s.dp.in(), in.k, {x.q_of(s.gradients)});
+  attention_dkey(a, s.dp.in(), in.q, {x.k_of(s.gradients)});
+}
+
 TEST(SeparateAttention, EqualsFusedInDouble) {
-  for (AttentionCase c : attention_cases()) {
-    c.dropout = 0.0;
+  for (const AttentionCase& c : attention_cases()) {
     Operands<double> x(c);
-    const AttentionShape& a = c.shape;
-    const AttentionInput<double> in = x.input();
-    Tensor<double> o(x.rows(), x.q_columns()), lse(a.batch * a.heads, a.sequence), fused_o = o;
-    Tensor<double> fused(x.rows(), x.q_columns() + 2 * x.k_columns()), separate = fused;
-    Tensor<double> p(x.score_rows(), a.sequence), dp = p;
-    attention_forward(a, in, {}, fused_o.write(), lse.write());
-    attention_backward(a, in, {x.dout.in(), fused_o.in(), lse.in()}, {}, x.gradients(fused, false));
-    attention_scores(a, in.q, in.k, p.write());
-    softmax_forward(a, p.in(), p.write());
-    attention_context(a, p.in(), in.v, o.write());
-    attention_dprobabilities(a, x.dout.in(), in.v, dp.write());
-    attention_dvalue(a, p.in(), x.dout.in(), {x.v_of(separate)});
-    softmax_backward(a, p.in(), dp.in(), dp.write());
-    attention_dquery(a, dp.in(), in.k, {x.q_of(separate)});
-    attention_dkey(a, dp.in(), in.q, {x.k_of(separate)});
-    expect_close(fused_o.view(), o.view(), 1e-12, c.name() + " o");
-    expect_close(fused.view(), separate.view(), 1e-12, c.name() + " dq dk dv");
+    Separate separate(x);
+    run_separate(x, separate);
+    Tensor<double> o(x.rows(), x.q_columns()), lse(c.shape.batch * c.shape.heads, c.shape.sequence);
+    Tensor<double> gradients(x.rows(), x.q_columns() + 2 * x.k_columns());
+    attention_forward(c.shape, x.input(), x.dropout, o.write(), lse.write());
+    attention_backward(c.shape, x.input(), {x.dout.in(), o.in(), lse.in()}, x.dropout,
+                       x.gradients(gradients, false));
+    expect_close(o.view(), separate.o.view(), 1e-12, c.name() + " o");
+    expect_close(gradients.view(), separate.gradients.view(), 1e-12, c.name() + " dq dk dv");
   }
 }
 
