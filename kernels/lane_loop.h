@@ -1,6 +1,6 @@
-// The loop over one row of a pointwise kernel: whole lanes first, then a part of one. The body is written once for both,
-// with what it loads and stores told apart by the second argument, so that an element's arithmetic is the same wherever a
-// row is cut, and in place works (each lane is loaded before it is stored).
+// The loop over one row of a pointwise kernel: whole lanes first, then a part of one. The body is written
+// once for both, with what it loads and stores told apart by the second argument, so that an element's
+// arithmetic is the same wherever a row is cut, and in place works (each lane is loaded before it is stored).
 #pragma once
 
 #include "kernels/convert.h"

@@ -1,10 +1,11 @@
-// exp, square root and fused multiply-add of lanes (kernels/convert.h).
+// exp, square root, fused multiply-add, minimum and maximum of lanes (kernels/convert.h).
 //
-// exp(x): n = round(x / ln 2), r = x - n ln 2 in two steps (Cody, Waite 1980: ln 2 cut so that n times its upper part is
-// exact), exp(r) by its Taylor series, |r| <= ln(2) / 2, then times 2^n through the exponent bits. The series ends where
-// the next term is below a quarter of a unit in the last place: degree 7 in float (0.35^8 / 8! = 5e-9), 13 in double
-// (0.35^14 / 14! = 4e-18). Measured: within 1.4 units in the last place in float, 0.7 in double. Results below the smallest normal numbers, within
-// a factor of two, are 0; infinities and NaN come out as exp defines them.
+// exp(x): n = round(x / ln 2), r = x - n ln 2 in two steps (Cody, Waite 1980: ln 2 cut so that n times its
+// upper part is exact), exp(r) by its Taylor series, |r| <= ln(2) / 2, then times 2^n through the exponent
+// bits. The series ends where the next term is below a quarter of a unit in the last place: degree 7 in float
+// (0.35^8 / 8! = 5e-9), 13 in double (0.35^14 / 14! = 4e-18). Measured: within 1.4 units in the last place in
+// float, 0.7 in double. Results below the smallest normal numbers, within a factor of two, are 0; infinities
+// and NaN come out as exp defines them. exponential_near leaves out what the ends need.
 #pragma once
 
 #include <array>
@@ -19,6 +20,36 @@
 
 namespace orrery::kernels {
 
+// The minimum, and the maximum, of each lane's two; the second where one is NaN.
+ORRERY_ALWAYS_INLINE FloatLanes minimum(FloatLanes a, FloatLanes b) {
+#ifdef __AVX__
+  return (FloatLanes)_mm256_min_ps((__m256)a, (__m256)b);
+#else
+  return a < b ? a : b;
+#endif
+}
+ORRERY_ALWAYS_INLINE DoubleLanes minimum(DoubleLanes a, DoubleLanes b) {
+#ifdef __AVX__
+  return (DoubleLanes)_mm256_min_pd((__m256d)a, (__m256d)b);
+#else
+  return a < b ? a : b;
+#endif
+}
+ORRERY_ALWAYS_INLINE FloatLanes maximum(FloatLanes a, FloatLanes b) {
+#ifdef __AVX__
+  return (FloatLanes)_mm256_max_ps((__m256)a, (__m256)b);
+#else
+  return a > b ? a : b;
+#endif
+}
+ORRERY_ALWAYS_INLINE DoubleLanes maximum(DoubleLanes a, DoubleLanes b) {
+#ifdef __AVX__
+  return (DoubleLanes)_mm256_max_pd((__m256d)a, (__m256d)b);
+#else
+  return a > b ? a : b;
+#endif
+}
+
 namespace lanes_detail {
 
 using Bits64 = std::uint64_t __attribute__((vector_size(32)));
@@ -31,19 +62,19 @@ struct ExpConstants<FloatLanes> {
   using Bits = Bits32;
   static constexpr float kLowest = -86.9F, kHighest = 89.0F;
   static constexpr float kRound = 0x1.8p23F;  // adding it leaves a rounded integer in the lowest bits
+  static constexpr float kBias = 127.0F;      // of exponents
   static constexpr float kLn2High = 0.693359375F, kLn2Low = -2.12194440e-4F;  // Cephes, expf.c
   static constexpr int kDegree = 7, kMantissa = 23;
-  static constexpr std::uint32_t kHalf = 126U << 23;  // the exponent of 0.5
 };
 template <>
 struct ExpConstants<DoubleLanes> {
   using Number = double;
   using Bits = Bits64;
   static constexpr double kLowest = -707.6, kHighest = 710.0;
-  static constexpr double kRound = 0x1.8p52;
-  static constexpr double kLn2High = 6.93147180369123816490e-01, kLn2Low = 1.90821492927058770002e-10;  // fdlibm, e_exp.c
+  static constexpr double kRound = 0x1.8p52, kBias = 1023.0;
+  static constexpr double kLn2High = 6.93147180369123816490e-01,
+                          kLn2Low = 1.90821492927058770002e-10;  // fdlibm, e_exp.c
   static constexpr int kDegree = 13, kMantissa = 52;
-  static constexpr std::uint64_t kHalf = std::uint64_t{1022} << 52;
 };
 
 // 1 / i!
@@ -59,23 +90,34 @@ constexpr auto taylor_series() {
 }
 
 template <typename V>
-ORRERY_ALWAYS_INLINE V exponential(V x) {
+struct ExpParts {
+  V of_rest;  // exp(r)
+  V scale;    // 2^(n + shift)
+};
+
+template <typename V>
+ORRERY_ALWAYS_INLINE ExpParts<V> exponential_parts(V x, int shift) {
   using C = ExpConstants<V>;
   using Number = typename C::Number;
   using Bits = typename C::Bits;
-  const V highest = all_lanes(C::kHighest);
-  const auto below = (Bits)(x < C::kLowest);
-  x = x > highest ? highest : x;  // NaN stays
-  const V shifted = x * static_cast<Number>(1.4426950408889634) + C::kRound;
-  const V n = shifted - C::kRound;
+  const Number round = C::kRound + C::kBias + static_cast<Number>(shift);
+  const V shifted = x * static_cast<Number>(1.4426950408889634) + round;
+  const V n = shifted - round;
   const V r = (x - n * C::kLn2High) - n * C::kLn2Low;
   constexpr auto kTerms = taylor_series<C>();
   V sum = all_lanes(kTerms[C::kDegree]);
   for (std::size_t i = C::kDegree; i-- > 0;) sum = sum * r + kTerms[i];
+  return {sum, (V)((Bits)shifted << C::kMantissa)};
+}
+
+template <typename V>
+ORRERY_ALWAYS_INLINE V exponential(V x) {
+  using C = ExpConstants<V>;
+  using Bits = typename C::Bits;
+  const auto below = (Bits)(x < C::kLowest);
   // 2^(n - 1), times 2: 2^n itself has no exponent bits for the largest results.
-  const V scale = (V)(((Bits)shifted << C::kMantissa) + C::kHalf);
-  const V result = (sum + sum) * scale;
-  return (V)((Bits)result & ~below);
+  const ExpParts<V> parts = exponential_parts(minimum(all_lanes(C::kHighest), x), -1);
+  return (V)((Bits)((parts.of_rest + parts.of_rest) * parts.scale) & ~below);
 }
 
 }  // namespace lanes_detail
@@ -83,8 +125,15 @@ ORRERY_ALWAYS_INLINE V exponential(V x) {
 ORRERY_ALWAYS_INLINE FloatLanes exponential(FloatLanes x) { return lanes_detail::exponential(x); }
 ORRERY_ALWAYS_INLINE DoubleLanes exponential(DoubleLanes x) { return lanes_detail::exponential(x); }
 
-// a b + c with one rounding where the CPU can, always in this way. Of x y + z w a compiler may fuse either product, and
-// differently in two copies of one loop.
+// The same for |x| <= 87 only.
+template <typename V>
+ORRERY_ALWAYS_INLINE V exponential_near(V x) {
+  const auto parts = lanes_detail::exponential_parts(x, 0);
+  return parts.of_rest * parts.scale;
+}
+
+// a b + c with one rounding where the CPU can, always in this way. Of x y + z w a compiler may fuse either
+// product, and differently in two copies of one loop.
 ORRERY_ALWAYS_INLINE FloatLanes multiply_add(FloatLanes a, FloatLanes b, FloatLanes c) {
 #ifdef __FMA__
   return (FloatLanes)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);

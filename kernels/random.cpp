@@ -1,6 +1,6 @@
-// Philox for eight counters at a time. The upper halves of 32-bit products are what AVX2 has no single instruction for:
-// even and odd lanes are multiplied apart (vpmuludq) and woven together again. The compilers do not find this by
-// themselves, so it is written by name; elsewhere plain loops say the same.
+// Philox for eight counters at a time. The upper halves of 32-bit products are what AVX2 has no single
+// instruction for: even and odd lanes are multiplied apart (vpmuludq) and woven together again. The compilers
+// do not find this by themselves, so it is written by name; elsewhere plain loops say the same.
 #include "kernels/random.h"
 
 #include <algorithm>
@@ -39,8 +39,8 @@ struct Product {
 #endif
 }
 
-// Words that are all ones or zero, as bytes 1 or 0. Packing works within halves of a vector; the permutation puts the
-// pieces of four bytes back in order.
+// Words that are all ones or zero, as bytes 1 or 0. Packing works within halves of a vector; the permutation
+// puts the pieces of four bytes back in order.
 [[gnu::always_inline]] inline void store_bytes(const Words (&kept)[4], std::uint8_t* mask) {
 #ifdef __AVX2__
   const auto first = _mm256_packs_epi32((__m256i)kept[0], (__m256i)kept[1]);

@@ -1,12 +1,12 @@
-// Random draws for dropout: a pure function of a 64-bit key and a 64-bit element number, so that recomputation, sharding
-// and any order of work repeat them. The function is Philox4x32 with 7 rounds (Salmon, Moraes, Dror, Shaw: "Parallel
-// random numbers: as easy as 1, 2, 3", SC 2011, section 4.3 and table 2: 7 rounds pass BigCrush, over counters and over
-// keys); 10 rounds are what cuRAND computes. It needs 32-bit multiplications only, so eight counters go through AVX2 at
-// once, and a GPU repeats the same draws.
+// Random draws for dropout: a pure function of a 64-bit key and a 64-bit element number, so that
+// recomputation, sharding and any order of work repeat them. The function is Philox4x32 with 7 rounds
+// (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011, section 4.3 and table
+// 2: 7 rounds pass BigCrush, over counters and over keys); 10 rounds are what cuRAND computes. It needs
+// 32-bit multiplications only, so eight counters go through AVX2 at once, and a GPU repeats the same draws.
 //
-// The caller makes the key of (seed, step, layer, site, global sequence); the element is the global element of that
-// sequence's tensor. Elements go to counters in groups of 32: element 32 g + 8 w + i is word w of counter 8 g + i, so
-// that a group is four vectors in order. Cost: about half a nanosecond an element.
+// The caller makes the key of (seed, step, layer, site, global sequence); the element is the global element
+// of that sequence's tensor. Elements go to counters in groups of 32: element 32 g + 8 w + i is word w of
+// counter 8 g + i, so that a group is four vectors in order. Cost: about half a nanosecond an element.
 #pragma once
 
 #include <array>
@@ -34,13 +34,14 @@ inline constexpr int kPhiloxRounds = 7;
 // The 32 random bits of an element.
 constexpr std::uint32_t draw(std::uint64_t key, std::uint64_t element) {
   const std::uint64_t counter = element / 32 * 8 + element % 8;
-  const auto words = philox({static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32), 0, 0},
-                            {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)}, kPhiloxRounds);
+  const auto words =
+      philox({static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32), 0, 0},
+             {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)}, kPhiloxRounds);
   return words[element % 32 / 8];
 }
 
-// An element is kept if its draw is not below the threshold: dropped with a probability within 2^-33 of the one asked
-// for (0 <= probability < 1).
+// An element is kept if its draw is not below the threshold: dropped with a probability within 2^-33 of the
+// one asked for (0 <= probability < 1).
 constexpr std::uint32_t drop_threshold(double probability) {
   const double t = probability * 0x1.0p32 + 0.5;
   return t >= 0xffffffffU ? 0xffffffffU : static_cast<std::uint32_t>(t);

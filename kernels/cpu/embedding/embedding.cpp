@@ -31,7 +31,9 @@ void scatter(const std::vector<Arrow>& arrows, In<T> dy, Out<G> dw) {
     widen_row(dy.row(arrows[i].from), sum.data(), dy.columns);
     for (++i; i < arrows.size() && arrows[i].to == to; ++i) {
       const T* const row = dy.row(arrows[i].from);
-      for_lanes<T>(dy.columns, [&](std::int64_t c, auto extent) { put(sum.data() + c, load(row + c, extent), true, extent); });
+      for_lanes<T>(dy.columns, [&](std::int64_t c, auto extent) {
+        put(sum.data() + c, load(row + c, extent), true, extent);
+      });
     }
     add_row(sum.data(), dw.view.row(to), dy.columns);
   }
@@ -47,9 +49,13 @@ void embedding_forward(Tokens tokens, In<T> w, std::int64_t first_row, Out<T> y)
     T* const to = y.view.row(r);
     const bool here = row >= 0 && row < w.rows;
     if (here && y.adds)
-      for_lanes<T>(w.columns, [&](std::int64_t c, auto extent) { put(to + c, load(w.row(row) + c, extent), true, extent); });
-    else if (here) std::memcpy(to, w.row(row), static_cast<std::size_t>(w.columns) * sizeof(T));
-    else if (!y.adds) zero_row(to, w.columns);
+      for_lanes<T>(w.columns, [&](std::int64_t c, auto extent) {
+        put(to + c, load(w.row(row) + c, extent), true, extent);
+      });
+    else if (here)
+      std::memcpy(to, w.row(row), static_cast<std::size_t>(w.columns) * sizeof(T));
+    else if (!y.adds)
+      zero_row(to, w.columns);
   }
 }
 
@@ -72,7 +78,8 @@ void position_forward(In<T> w, const Positions& positions, Matrix<T> y) {
   for (std::int64_t r = 0; r < y.rows; ++r) {
     const T* const from = w.row(positions.of_row(r));
     T* const to = y.row(r);
-    for_lanes<T>(w.columns, [&](std::int64_t c, auto extent) { put(to + c, load(from + c, extent), true, extent); });
+    for_lanes<T>(w.columns,
+                 [&](std::int64_t c, auto extent) { put(to + c, load(from + c, extent), true, extent); });
   }
 }
 
@@ -84,8 +91,8 @@ void position_backward(In<T> dy, const Positions& positions, Out<G> dw) {
   scatter(arrows, dy, dw);
 }
 
-#define ORRERY_FORWARD(T)                                                    \
-  template void embedding_forward(Tokens, In<T>, std::int64_t, Out<T>);      \
+#define ORRERY_FORWARD(T)                                               \
+  template void embedding_forward(Tokens, In<T>, std::int64_t, Out<T>); \
   template void position_forward(In<T>, const Positions&, Matrix<T>)
 ORRERY_FORWARD(double);
 ORRERY_FORWARD(float);
@@ -93,8 +100,8 @@ ORRERY_FORWARD(bf16);
 ORRERY_FORWARD(fp16);
 #undef ORRERY_FORWARD
 
-#define ORRERY_BACKWARD(T, G)                                                \
-  template void embedding_backward(Tokens, In<T>, std::int64_t, Out<G>);     \
+#define ORRERY_BACKWARD(T, G)                                            \
+  template void embedding_backward(Tokens, In<T>, std::int64_t, Out<G>); \
   template void position_backward(In<T>, const Positions&, Out<G>)
 ORRERY_BACKWARD(double, double);
 ORRERY_BACKWARD(float, float);

@@ -1,9 +1,11 @@
-// Token and position tables. The token table may be a block of the vocabulary: first_row is the vocabulary index of its row
-// 0; tokens of other blocks give rows of 0, and no gradient. Tokens are ids [T x 1], contiguous. Rows of activations are
-// position * batch + sequence. T is double, float, bf16 or fp16; G is T, or float where T has 16 bits.
+// Token and position tables. The token table may be a block of the vocabulary: first_row is the vocabulary
+// index of its row 0; tokens of other blocks give rows of 0, and no gradient. Tokens are ids [T x 1],
+// contiguous. Rows of activations are position * batch + sequence. T is double, float, bf16 or fp16; G is T,
+// or float where T has 16 bits.
 //
-// Gradients of one table row are summed in Wide<T> in the order of the activation's rows and rounded once, so they
-// depend neither on threads nor on how often a token occurs. Cost: one pass over the rows; the backward sorts T indices.
+// Gradients of one table row are summed in Wide<T> in the order of the activation's rows and rounded once, so
+// they depend neither on threads nor on how often a token occurs. Cost: one pass over the rows; the backward
+// sorts T indices.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// Exponentials are taken on lanes (kernels/lane_math.h). A row's sum goes through short float sums into a double, so that a
-// vocabulary of any size costs no precision.
+// Exponentials are taken on lanes (kernels/lane_math.h); NaN among the logits is passed over by the maximum
+// and comes out of the sum. A row's sum goes through short float sums into a double, so that a vocabulary of
+// any size costs no precision.
 #include "kernels/cpu/loss/cross_entropy.h"
 
 #include <algorithm>
@@ -17,14 +18,13 @@ template <typename L>
 Wide<L> largest_of(const L* row, std::int64_t count) {
   using W = Wide<L>;
   constexpr std::int64_t kLanes = lane_count<L>;
-  const auto larger = [](auto a, auto b) { return a > b ? a : b; };
   auto a = all_lanes(-std::numeric_limits<W>::infinity()), b = a;
   std::int64_t i = 0;
   for (; i + 2 * kLanes <= count; i += 2 * kLanes) {
-    a = larger(load(row + i), a);
-    b = larger(load(row + i + kLanes), b);
+    a = maximum(load(row + i), a);
+    b = maximum(load(row + i + kLanes), b);
   }
-  a = larger(a, b);
+  a = maximum(a, b);
   W largest = a[0];
   for (std::int64_t lane = 1; lane < kLanes; ++lane) largest = std::max(largest, a[lane]);
   for (; i < count; ++i) largest = std::max(largest, widen(row[i]));
@@ -39,7 +39,8 @@ double sum_of_exp(const L* row, std::int64_t count, Wide<L> largest) {
     const std::int64_t length = std::min(kBlock, count - begin);
     Lanes<L> lanes{};
     std::int64_t i = 0;
-    for (; i + lane_count<L> <= length; i += lane_count<L>) lanes += exponential(load(row + begin + i) - largest);
+    for (; i + lane_count<L> <= length; i += lane_count<L>)
+      lanes += exponential(load(row + begin + i) - largest);
     Wide<L> rest[lane_count<L>];
     store(rest, exponential(load_part(row + begin + i, length - i) - largest));
     double behind = 0.0;
@@ -66,7 +67,8 @@ void check_labels([[maybe_unused]] const VocabularyBlock<L>& block) {
 template <typename L>
 void cross_entropy_max(In<L> logits, Matrix<Wide<L>> stats) {
   assert(stats.rows == logits.rows);
-  for (std::int64_t r = 0; r < logits.rows; ++r) stats.at(r, kLargestLogit) = largest_of(logits.row(r), logits.columns);
+  for (std::int64_t r = 0; r < logits.rows; ++r)
+    stats.at(r, kLargestLogit) = largest_of(logits.row(r), logits.columns);
 }
 
 template <typename L>
@@ -95,7 +97,8 @@ double cross_entropy_loss(Matrix<W> stats, double scale) {
 }
 
 template <typename L>
-void cross_entropy_backward(const VocabularyBlock<L>& block, In<Wide<L>> stats, double scale, double factor, Out<L> dx) {
+void cross_entropy_backward(const VocabularyBlock<L>& block, In<Wide<L>> stats, double scale, double factor,
+                            Out<L> dx) {
   using W = Wide<L>;
   check_labels(block);
   assert(dx.view.rows == block.logits.rows && dx.view.columns == block.logits.columns);
@@ -117,9 +120,9 @@ void cross_entropy_backward(const VocabularyBlock<L>& block, In<Wide<L>> stats, 
   }
 }
 
-#define ORRERY_CROSS_ENTROPY(L)                                                 \
-  template void cross_entropy_max(In<L>, Matrix<Wide<L>>);                      \
-  template void cross_entropy_sum(const VocabularyBlock<L>&, Matrix<Wide<L>>);  \
+#define ORRERY_CROSS_ENTROPY(L)                                                \
+  template void cross_entropy_max(In<L>, Matrix<Wide<L>>);                     \
+  template void cross_entropy_sum(const VocabularyBlock<L>&, Matrix<Wide<L>>); \
   template void cross_entropy_backward(const VocabularyBlock<L>&, In<Wide<L>>, double, double, Out<L>)
 ORRERY_CROSS_ENTROPY(double);
 ORRERY_CROSS_ENTROPY(float);

@@ -1,7 +1,8 @@
 // Dynamic loss scaling for fp16 (Micikevicius et al. 2018, section 3.2; the rule and the numbers of Apex and
-// torch.cuda.amp.GradScaler). The loss's gradient is multiplied by the scale, so that small gradients do not vanish in fp16;
-// the optimizer divides it out again. If a gradient overflowed, the step is skipped and the scale halved; after growth_interval
-// good steps in a row it is doubled. A pure value: every rank that sees the same norms has the same scale.
+// torch.cuda.amp.GradScaler). The loss's gradient is multiplied by the scale, so that small gradients do not
+// vanish in fp16; the optimizer divides it out again. If a gradient overflowed, the step is skipped and the
+// scale halved; after growth_interval good steps in a row it is doubled. A pure value: every rank that sees
+// the same norms has the same scale.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +18,8 @@ struct LossScaler {
   double largest = 16777216.0, smallest = 1.0;  // 2^24, as in Apex; below 1 nothing is gained
 };
 
-// Whether a gradient was infinite or NaN: then its square is, and so is the sum of squares over all ranks. Squares are summed
-// in double, where no finite fp16 or float gradient overflows.
+// Whether a gradient was infinite or NaN: then its square is, and so is the sum of squares over all ranks.
+// Squares are summed in double, where no finite fp16 or float gradient overflows.
 inline bool overflowed(double squared_norm) { return !std::isfinite(squared_norm); }
 
 // The scaler for the next step.

@@ -39,7 +39,9 @@ double squared_norm(In<G> x, const FlatRange& range, bool counts_replicated) {
   assert(x.contiguous());
   const std::int64_t count = x.count();
   if (counts_replicated) return sum_of_squares(x.data, 0, count);
-  const auto place = [&](std::int64_t position) { return std::clamp<std::int64_t>(position - range.first, 0, count); };
+  const auto place = [&](std::int64_t position) {
+    return std::clamp<std::int64_t>(position - range.first, 0, count);
+  };
   const std::int64_t padding = std::max(range.used, range.replicated_from);
   return sum_of_squares(x.data, place(range.replicated_until), place(range.replicated_from)) +
          sum_of_squares(x.data, std::max(place(range.replicated_until), place(padding)), count);

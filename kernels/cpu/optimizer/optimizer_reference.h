@@ -46,7 +46,8 @@ void adam(const OptimizerVectors<P, M, G, W>& v, const FlatRange& range, const O
     const double m = n.beta1 * value_of(v.moment1.data[i]) + (1.0 - n.beta1) * g;
     const double s = n.beta2 * value_of(v.moment2.data[i]) + (1.0 - n.beta2) * g * g;
     const double p = value_of(v.p.data[i]);
-    const double move = m / correction1 / (std::sqrt(s / correction2) + n.epsilon) + decay_of(range, n, i) * p;
+    const double move =
+        m / correction1 / (std::sqrt(s / correction2) + n.epsilon) + decay_of(range, n, i) * p;
     set(v.moment1.data[i], m);
     set(v.moment2.data[i], s);
     set(v.p.data[i], p - n.learning_rate * move);

@@ -1,5 +1,5 @@
-// Two stretches of a vector, without decay and with it, by the same loop. What is fused into one rounding is said by name,
-// so that whole lanes and the last part of one round alike.
+// Two stretches of a vector, without decay and with it, by the same loop. What is fused into one rounding is
+// said by name, so that whole lanes and the last part of one round alike.
 #include "kernels/cpu/optimizer/optimizer_step.h"
 
 #include <cassert>
@@ -14,8 +14,11 @@ namespace {
 template <typename P, typename M, typename G, typename W>
 bool fit(const OptimizerVectors<P, M, G, W>& v, bool needs_moment1, bool needs_moment2) {
   const std::int64_t count = v.dw.count();
-  const auto fits = [&](const auto& m, bool needed) { return m.exists() ? m.contiguous() && m.count() == count : !needed; };
-  return fits(v.dw, true) && fits(v.p, true) && fits(v.w, false) && fits(v.moment1, needs_moment1) && fits(v.moment2, needs_moment2);
+  const auto fits = [&](const auto& m, bool needed) {
+    return m.exists() ? m.contiguous() && m.count() == count : !needed;
+  };
+  return fits(v.dw, true) && fits(v.p, true) && fits(v.w, false) && fits(v.moment1, needs_moment1) &&
+         fits(v.moment2, needs_moment2);
 }
 
 // [begin, end) of the vectors, with one decay.
@@ -73,7 +76,8 @@ void sgd_part(const OptimizerVectors<P, M, G, W>& v, std::int64_t begin, std::in
 }  // namespace
 
 template <typename P, typename M, typename G, typename W>
-void adam(const OptimizerVectors<P, M, G, W>& vectors, const FlatRange& range, const OptimizerNumbers& numbers) {
+void adam(const OptimizerVectors<P, M, G, W>& vectors, const FlatRange& range,
+          const OptimizerNumbers& numbers) {
   assert(fit(vectors, true, true));
   const std::int64_t count = vectors.dw.count(), decayed = range.decayed_part(count);
   adam_part(vectors, 0, decayed, 0.0, numbers);
@@ -81,7 +85,8 @@ void adam(const OptimizerVectors<P, M, G, W>& vectors, const FlatRange& range, c
 }
 
 template <typename P, typename M, typename G, typename W>
-void sgd(const OptimizerVectors<P, M, G, W>& vectors, const FlatRange& range, const OptimizerNumbers& numbers) {
+void sgd(const OptimizerVectors<P, M, G, W>& vectors, const FlatRange& range,
+         const OptimizerNumbers& numbers) {
   assert(fit(vectors, false, false));
   const std::int64_t count = vectors.dw.count(), decayed = range.decayed_part(count);
   sgd_part(vectors, 0, decayed, 0.0, numbers);

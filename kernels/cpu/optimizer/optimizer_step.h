@@ -3,11 +3,12 @@
 //     m += (1 - beta1) (g - m)            v += (1 - beta2) (g^2 - v)
 //     p -= rate (m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) + decay p)
 //   SGD:  m = beta1 m + g where there is a momentum;  p -= rate (m or g, + decay p)
-// Decay applies from a position of the unit on (biases and norms lie before it). Where the recipe keeps master weights, p is
-// the master, and w is written with its rounded copy; else p are the weights themselves, and w is absent.
+// Decay applies from a position of the unit on (biases and norms lie before it). Where the recipe keeps
+// master weights, p is the master, and w is written with its rounded copy; else p are the weights themselves,
+// and w is absent.
 //
-// Types: P of p, M of the moments, G of the gradient, W of w. Arithmetic is in float, or in double where everything is; an
-// element's result does not depend on how the vector is cut. Cost: memory traffic only.
+// Types: P of p, M of the moments, G of the gradient, W of w. Arithmetic is in float, or in double where
+// everything is; an element's result does not depend on how the vector is cut. Cost: memory traffic only.
 #pragma once
 
 #include "kernels/cpu/optimizer/flat_range.h"
@@ -31,13 +32,15 @@ struct OptimizerVectors {
   Matrix<W> w;
 };
 
-// P M G W: all double; all float; or with 16-bit T: P, M and G each T or float, and W the type of the weights: T, or float
-// where P is float.
+// P M G W: all double; all float; or with 16-bit T: P, M and G each T or float, and W the type of the
+// weights: T, or float where P is float.
 template <typename P, typename M, typename G, typename W>
-void adam(const OptimizerVectors<P, M, G, W>& vectors, const FlatRange& range, const OptimizerNumbers& numbers);
+void adam(const OptimizerVectors<P, M, G, W>& vectors, const FlatRange& range,
+          const OptimizerNumbers& numbers);
 
 // The same with M always float (double).
 template <typename P, typename M, typename G, typename W>
-void sgd(const OptimizerVectors<P, M, G, W>& vectors, const FlatRange& range, const OptimizerNumbers& numbers);
+void sgd(const OptimizerVectors<P, M, G, W>& vectors, const FlatRange& range,
+         const OptimizerNumbers& numbers);
 
 }  // namespace orrery::kernels

@@ -1,5 +1,6 @@
-// Magnitudes are compared as the integers that their bits are: the same order, total even with NaN. The k-th largest of a
-// copy is the threshold (std::nth_element); one more pass takes what lies above it, and of what equals it the first ones.
+// Magnitudes are compared as the integers that their bits are: the same order, total even with NaN. The k-th
+// largest of a copy is the threshold (std::nth_element); one more pass takes what lies above it, and of what
+// equals it the first ones.
 #include "kernels/cpu/optimizer/top_k.h"
 
 #include <algorithm>
@@ -24,7 +25,8 @@ void top_k_select(In<G> x, Matrix<Wide<G>> selected) {
   const std::int64_t count = x.count(), k = selected.columns;
   assert(x.contiguous() && selected.rows == 2 && k >= 1 && k <= count);
   std::vector<Bits> magnitudes(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) magnitudes[static_cast<std::size_t>(i)] = magnitude(widen(x.data[i]));
+  for (std::int64_t i = 0; i < count; ++i)
+    magnitudes[static_cast<std::size_t>(i)] = magnitude(widen(x.data[i]));
   const auto kth = magnitudes.begin() + (k - 1);
   std::nth_element(magnitudes.begin(), kth, magnitudes.end(), std::greater<>());
   const Bits threshold = *kth;
@@ -38,7 +40,8 @@ void top_k_select(In<G> x, Matrix<Wide<G>> selected) {
     if (m > threshold || (m == threshold && equal_ones-- > 0)) chosen.push_back(i);
   }
   const auto size = [&](std::int64_t i) { return magnitude(widen(x.data[i])); };
-  std::stable_sort(chosen.begin(), chosen.end(), [&](std::int64_t a, std::int64_t b) { return size(a) > size(b); });
+  std::stable_sort(chosen.begin(), chosen.end(),
+                   [&](std::int64_t a, std::int64_t b) { return size(a) > size(b); });
   for (std::int64_t i = 0; i < k; ++i) {
     const std::int64_t index = chosen[static_cast<std::size_t>(i)];
     selected.at(0, i) = widen(x.data[index]);
@@ -62,9 +65,9 @@ void top_k_apply(In<Wide<G>> x, std::int64_t first, Matrix<G> y) {
     }
 }
 
-#define ORRERY_TOP_K(G)                                     \
-  template void top_k_select(In<G>, Matrix<Wide<G>>);       \
-  template void top_k_keep_rest(In<Wide<G>>, Matrix<G>);    \
+#define ORRERY_TOP_K(G)                                  \
+  template void top_k_select(In<G>, Matrix<Wide<G>>);    \
+  template void top_k_keep_rest(In<Wide<G>>, Matrix<G>); \
   template void top_k_apply(In<Wide<G>>, std::int64_t, Matrix<G>)
 ORRERY_TOP_K(double);
 ORRERY_TOP_K(float);

@@ -15,51 +15,72 @@ struct ValueAndSlope {
   V value, slope;
 };
 
-// With e = exp(-2u), s = 1 / (1 + e) = (1 + tanh u) / 2: gelu = x s, gelu' = s + 2 x s (1 - s) u', and 1 - s = e s. Beyond
-// |x| = 10 (20) s is 0 or 1 to the type's precision; x is cut there so that e is finite.
+// Both curves are x s(z) with s(z) = 1 / (1 + e), e = exp(-z), 1 - s = e s. x is cut where s is 0 or 1 to the
+// type's precision, so that e stays finite and needs no care at its ends: below for the factor x too, above
+// for z only.
+template <typename V>
+ORRERY_ALWAYS_INLINE V not_below(V x, double least) {
+  return maximum(all_lanes(static_cast<std::remove_cvref_t<decltype(x[0])>>(least)), x);
+}
+template <typename V>
+ORRERY_ALWAYS_INLINE V not_above(V x, double most) {
+  return minimum(all_lanes(static_cast<std::remove_cvref_t<decltype(x[0])>>(most)), x);
+}
+
+template <typename V>
+struct Sigmoid {
+  V s, rest;
+};
+template <typename V>
+ORRERY_ALWAYS_INLINE Sigmoid<V> sigmoid_of_minus(V minus_z) {
+  using Number = std::remove_cvref_t<decltype(minus_z[0])>;
+  const V e = exponential_near(minus_z), s = Number(1) / (Number(1) + e);
+  return {s, e * s};
+}
+template <typename V>
+ORRERY_ALWAYS_INLINE V divided_by_one_plus_exp(V x, V minus_z) {
+  using Number = std::remove_cvref_t<decltype(x[0])>;
+  return x / (Number(1) + exponential_near(minus_z));
+}
+
+// z = 2u, z' = 2u'. At |x| = 9.9 z is 85.
 struct Gelu {
+  static constexpr double kCut = 9.9, kSlope = 1.5957691216057308,
+                          kCubic = kSlope * 0.044715;  // 2 sqrt(2 / pi)
   template <typename V>
-  ORRERY_ALWAYS_INLINE static V cut(V x) {
+  ORRERY_ALWAYS_INLINE static V minus_z(V x) {
     using Number = std::remove_cvref_t<decltype(x[0])>;
-    const V flat = all_lanes(std::is_same_v<Number, float> ? Number(10) : Number(20));
-    x = x > flat ? flat : x;
-    return x < -flat ? -flat : x;
-  }
-  template <typename V>
-  ORRERY_ALWAYS_INLINE static V exp_of_minus_twice_u(V x) {
-    using Number = std::remove_cvref_t<decltype(x[0])>;
-    return exponential(-x * (kTwiceRoot<Number> + kTwiceRoot<Number> * kCubic<Number> * (x * x)));
+    return x * (x * x * Number(-kCubic) - Number(kSlope));
   }
   template <typename V>
   ORRERY_ALWAYS_INLINE static V value(V x) {
-    using Number = std::remove_cvref_t<decltype(x[0])>;
-    return x / (Number(1) + exp_of_minus_twice_u(cut(x)));
+    x = not_below(x, -kCut);
+    return divided_by_one_plus_exp(x, minus_z(not_above(x, kCut)));
   }
   template <typename V>
   ORRERY_ALWAYS_INLINE static ValueAndSlope<V> both(V x) {
     using Number = std::remove_cvref_t<decltype(x[0])>;
-    const V near = cut(x), e = exp_of_minus_twice_u(near);
-    const V s = Number(1) / (Number(1) + e), rest = e * s;
-    const V twice_slope = kTwiceRoot<Number> + Number(3) * kTwiceRoot<Number> * kCubic<Number> * (near * near);
-    return {x * s, s + near * s * rest * twice_slope};
+    x = not_below(x, -kCut);
+    const V near = not_above(x, kCut);
+    const auto [s, rest] = sigmoid_of_minus(minus_z(near));
+    return {x * s, near * (near * near * Number(3.0 * kCubic) + Number(kSlope)) * (s * rest) + s};
   }
-  template <typename Number>
-  static constexpr auto kTwiceRoot = static_cast<Number>(1.5957691216057308);  // 2 sqrt(2 / pi)
-  template <typename Number>
-  static constexpr auto kCubic = static_cast<Number>(0.044715);
 };
 
+// z = x
 struct Silu {
+  static constexpr double kCut = 85.0;
   template <typename V>
   ORRERY_ALWAYS_INLINE static V value(V x) {
-    using Number = std::remove_cvref_t<decltype(x[0])>;
-    return x / (Number(1) + exponential(-x));
+    x = not_below(x, -kCut);
+    return divided_by_one_plus_exp(x, -not_above(x, kCut));
   }
   template <typename V>
   ORRERY_ALWAYS_INLINE static ValueAndSlope<V> both(V x) {
-    using Number = std::remove_cvref_t<decltype(x[0])>;
-    const V s = Number(1) / (Number(1) + exponential(-x));
-    return {x * s, s + x * s * (Number(1) - s)};
+    x = not_below(x, -kCut);
+    const V near = not_above(x, kCut);
+    const auto [s, rest] = sigmoid_of_minus(-near);
+    return {x * s, near * (s * rest) + s};
   }
 };
 
@@ -151,22 +172,32 @@ void backward(In<T> dy, In<T> x, In<T> bias, Out<T> dx, Out<G> dbias) {
 template <typename T>
 void activation_forward(Activation activation, In<T> x, In<T> bias, Out<T> y) {
   switch (activation) {
-    case Activation::gelu: return forward<Gelu, false>(x, bias, y);
-    case Activation::relu: return forward<Relu, false>(x, bias, y);
-    case Activation::squared_relu: return forward<SquaredRelu, false>(x, bias, y);
-    case Activation::swiglu: return forward<Silu, true>(x, bias, y);
-    case Activation::geglu: return forward<Gelu, true>(x, bias, y);
+    case Activation::gelu:
+      return forward<Gelu, false>(x, bias, y);
+    case Activation::relu:
+      return forward<Relu, false>(x, bias, y);
+    case Activation::squared_relu:
+      return forward<SquaredRelu, false>(x, bias, y);
+    case Activation::swiglu:
+      return forward<Silu, true>(x, bias, y);
+    case Activation::geglu:
+      return forward<Gelu, true>(x, bias, y);
   }
 }
 
 template <typename T, typename G>
 void activation_backward(Activation activation, In<T> dy, In<T> x, In<T> bias, Out<T> dx, Out<G> dbias) {
   switch (activation) {
-    case Activation::gelu: return backward<Gelu, false>(dy, x, bias, dx, dbias);
-    case Activation::relu: return backward<Relu, false>(dy, x, bias, dx, dbias);
-    case Activation::squared_relu: return backward<SquaredRelu, false>(dy, x, bias, dx, dbias);
-    case Activation::swiglu: return backward<Silu, true>(dy, x, bias, dx, dbias);
-    case Activation::geglu: return backward<Gelu, true>(dy, x, bias, dx, dbias);
+    case Activation::gelu:
+      return backward<Gelu, false>(dy, x, bias, dx, dbias);
+    case Activation::relu:
+      return backward<Relu, false>(dy, x, bias, dx, dbias);
+    case Activation::squared_relu:
+      return backward<SquaredRelu, false>(dy, x, bias, dx, dbias);
+    case Activation::swiglu:
+      return backward<Silu, true>(dy, x, bias, dx, dbias);
+    case Activation::geglu:
+      return backward<Gelu, true>(dy, x, bias, dx, dbias);
   }
 }
 

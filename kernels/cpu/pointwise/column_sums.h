@@ -1,5 +1,6 @@
-// Column sums that a pointwise kernel gathers on its way through the rows, for a bias gradient. They are kept in the wide
-// type and written once; the bias may belong to the last columns only (the up half of a gated activation).
+// Column sums that a pointwise kernel gathers on its way through the rows, for a bias gradient. They are kept
+// in the wide type and written once; the bias may belong to the last columns only (the up half of a gated
+// activation).
 #pragma once
 
 #include <cassert>
@@ -27,8 +28,10 @@ class ColumnSums {
     if (sums_.empty()) return;
     const std::int64_t count = dbias_.view.count();
     const Wide<T>* const from = sums_.data() + (static_cast<std::int64_t>(sums_.size()) - count);
-    if (dbias_.adds) add_row(from, dbias_.view.data, count);
-    else narrow_row(from, dbias_.view.data, count);
+    if (dbias_.adds)
+      add_row(from, dbias_.view.data, count);
+    else
+      narrow_row(from, dbias_.view.data, count);
   }
 
  private:

@@ -70,10 +70,10 @@ template void fill(Matrix<fp16>);
 template void fill(Matrix<std::int32_t>);
 template void fill(Matrix<std::uint8_t>);
 
-#define ORRERY_CAST_FROM(From)                        \
-  template void cast(In<From>, Out<double>);          \
-  template void cast(In<From>, Out<float>);           \
-  template void cast(In<From>, Out<bf16>);            \
+#define ORRERY_CAST_FROM(From)               \
+  template void cast(In<From>, Out<double>); \
+  template void cast(In<From>, Out<float>);  \
+  template void cast(In<From>, Out<bf16>);   \
   template void cast(In<From>, Out<fp16>)
 ORRERY_CAST_FROM(double);
 ORRERY_CAST_FROM(float);

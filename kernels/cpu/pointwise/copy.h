@@ -1,5 +1,6 @@
-// fill, cast and add: what moves elements without arithmetic. x and y may have different shapes of equal counts; elements
-// correspond in row-major order. Equal types are copied by memcpy, whose stores pass the cache by where that is faster.
+// fill, cast and add: what moves elements without arithmetic. x and y may have different shapes of equal
+// counts; elements correspond in row-major order. Equal types are copied by memcpy, whose stores pass the
+// cache by where that is faster.
 #pragma once
 
 #include "kernels/float_types.h"
@@ -11,8 +12,8 @@ namespace orrery::kernels {
 template <typename T>
 void fill(Matrix<T> y);
 
-// y = x, or y += x where y adds. Every pair of double, float, bf16, fp16; and std::int32_t, std::uint8_t to themselves (which
-// do not add).
+// y = x, or y += x where y adds. Every pair of double, float, bf16, fp16; and std::int32_t, std::uint8_t to
+// themselves (which do not add).
 template <typename From, typename To>
 void cast(In<From> x, Out<To> y);
 

@@ -1,4 +1,5 @@
-// Each row's mask bytes are drawn first, into the mask itself, then read back from the first-level cache beside the row.
+// Each row's mask bytes are drawn first, into the mask itself, then read back from the first-level cache
+// beside the row.
 #include "kernels/cpu/pointwise/dropout.h"
 
 #include <algorithm>
@@ -33,7 +34,8 @@ ORRERY_ALWAYS_INLINE Lanes<T> kept(Lanes<T> v, const std::uint8_t* mask, Extent 
   return (Lanes<T>)((LaneBits<T>)v & ones);
 }
 
-void draw_mask(const Dropout& dropout, std::int64_t r, std::int64_t c, std::int64_t count, std::uint8_t* mask) {
+void draw_mask(const Dropout& dropout, std::int64_t r, std::int64_t c, std::int64_t count,
+               std::uint8_t* mask) {
   const Dropout::Draws draws = dropout.of_row(r);
   keep_row(draws.key, draws.first_element + c, count, drop_threshold(dropout.probability), mask);
 }
@@ -94,7 +96,8 @@ void dropout_backward(double probability, In<T> dy, In<std::uint8_t> mask, Out<T
 }
 
 template <typename T>
-void bias_dropout_add_forward(const Dropout& dropout, In<T> x, In<T> bias, In<T> residual, Out<T> y, Mask mask) {
+void bias_dropout_add_forward(const Dropout& dropout, In<T> x, In<T> bias, In<T> residual, Out<T> y,
+                              Mask mask) {
   assert(same_shape(x, y.view) && (!residual.exists() || same_shape(x, residual)));
   assert(mask.exists() == (dropout.probability > 0.0) && (!mask.exists() || same_shape(x, mask)));
   assert(!bias.exists() || (bias.contiguous() && bias.count() == x.columns));
@@ -121,9 +124,9 @@ void bias_dropout_add_backward(double probability, In<T> dy, In<std::uint8_t> ma
   sums.write();
 }
 
-#define ORRERY_DROPOUT(T)                                                                         \
-  template void dropout_forward(const Dropout&, In<T>, Out<T>, Mask);                             \
-  template void dropout_backward(double, In<T>, In<std::uint8_t>, Out<T>);                        \
+#define ORRERY_DROPOUT(T)                                                  \
+  template void dropout_forward(const Dropout&, In<T>, Out<T>, Mask);      \
+  template void dropout_backward(double, In<T>, In<std::uint8_t>, Out<T>); \
   template void bias_dropout_add_forward(const Dropout&, In<T>, In<T>, In<T>, Out<T>, Mask)
 ORRERY_DROPOUT(double);
 ORRERY_DROPOUT(float);

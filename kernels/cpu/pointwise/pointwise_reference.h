@@ -1,4 +1,5 @@
-// The pointwise kernels as plain loops in double, for tests: what each element is, with the library's exp and tanh.
+// The pointwise kernels as plain loops in double, for tests: what each element is, with the library's exp and
+// tanh.
 #pragma once
 
 #include <cmath>
@@ -88,7 +89,8 @@ void activation_backward(Activation activation, In<T> dy, In<T> x, In<T> bias, O
 
 inline bool keeps(const Dropout& dropout, std::int64_t r, std::int64_t c) {
   const Dropout::Draws draws = dropout.of_row(r);
-  return draw(draws.key, static_cast<std::uint64_t>(draws.first_element + c)) >= drop_threshold(dropout.probability);
+  return draw(draws.key, static_cast<std::uint64_t>(draws.first_element + c)) >=
+         drop_threshold(dropout.probability);
 }
 
 template <typename T>

@@ -10,7 +10,8 @@ namespace {
 Tensor<std::int32_t> tokens_of(std::int64_t count, std::int32_t vocabulary) {
   Tensor<std::int32_t> tokens(count, 1);
   for (std::int64_t r = 0; r < count; ++r)
-    tokens.at(r, 0) = static_cast<std::int32_t>(draw(5, static_cast<std::uint64_t>(r)) % static_cast<std::uint32_t>(vocabulary));
+    tokens.at(r, 0) = static_cast<std::int32_t>(draw(5, static_cast<std::uint64_t>(r)) %
+                                                static_cast<std::uint32_t>(vocabulary));
   return tokens;
 }
 
@@ -23,7 +24,8 @@ TYPED_TEST(EmbeddingForward, IsTheReferenceOnEveryShard) {
   auto tokens = tokens_of(20, 24);
   for (const std::int64_t columns : {1, 8, 37})
     for (const std::int64_t first_row : {0, 12, 24}) {
-      auto w = Tensor<T>::random(12, columns, 1, 2.0, 3), added = Tensor<T>::random(20, columns, 2), expected_sum = added;
+      auto w = Tensor<T>::random(12, columns, 1, 2.0, 3), added = Tensor<T>::random(20, columns, 2),
+           expected_sum = added;
       Tensor<T> y(20, columns, 2), expected(20, columns);
       embedding_forward<T>(tokens.in(), w.in(), first_row, y.write());
       reference::embedding_forward<T>(tokens.in(), w.in(), first_row, expected.write());
@@ -79,7 +81,8 @@ TYPED_TEST(EmbeddingBackward, SumsThePositionsOfASequenceShard) {
   expect_near(dw, expected, 2.0 * rounding<G>());
 }
 
-// A token that is everywhere: 1024 times 1/1024 is 1, which sums rounded to 8 bits each time would never reach.
+// A token that is everywhere: 1024 times 1/1024 is 1, which sums rounded to 8 bits each time would never
+// reach.
 TEST(EmbeddingBackwardOfBf16, RoundsASumOnce) {
   constexpr std::int64_t kRows = 1024;
   Tensor<std::int32_t> tokens(kRows, 1);
@@ -93,7 +96,8 @@ TEST(EmbeddingBackwardOfBf16, RoundsASumOnce) {
 
 TEST(EmbeddingGradient, IsTheSlopeOfTheForward) {
   auto tokens = tokens_of(8, 5);
-  auto w = Tensor<double>::random(5, 3, 1), p = Tensor<double>::random(4, 3, 2), dy = Tensor<double>::random(8, 3, 3);
+  auto w = Tensor<double>::random(5, 3, 1), p = Tensor<double>::random(4, 3, 2),
+       dy = Tensor<double>::random(8, 3, 3);
   Tensor<double> y(8, 3), dw(5, 3), dp(4, 3);
   const Positions positions{.batch = 2};
   const auto loss = [&] {

@@ -60,18 +60,21 @@ TYPED_TEST(CrossEntropy, OfTwoBlocksIsTheWholeOne) {
   auto labels = labels_of(kRows, 2 * kColumns);
   Tensor<W> whole(kRows, 4), left(kRows, 4), right(kRows, 4);
   const VocabularyBlock<L> all{x.in(), labels.in(), 0};
-  const VocabularyBlock<L> blocks[] = {{{&x.at(0, 0), kRows, kColumns, 2 * kColumns}, labels.in(), 0},
-                                       {{&x.at(0, kColumns), kRows, kColumns, 2 * kColumns}, labels.in(), kColumns}};
+  const VocabularyBlock<L> blocks[] = {
+      {{&x.at(0, 0), kRows, kColumns, 2 * kColumns}, labels.in(), 0},
+      {{&x.at(0, kColumns), kRows, kColumns, 2 * kColumns}, labels.in(), kColumns}};
   cross_entropy_max<L>(x.in(), whole.view());
   cross_entropy_sum<L>(all, whole.view());
   cross_entropy_max<L>(blocks[0].logits, left.view());
   cross_entropy_max<L>(blocks[1].logits, right.view());
-  for (std::int64_t r = 0; r < kRows; ++r) left.at(r, 0) = right.at(r, 0) = std::max(left.at(r, 0), right.at(r, 0));
+  for (std::int64_t r = 0; r < kRows; ++r)
+    left.at(r, 0) = right.at(r, 0) = std::max(left.at(r, 0), right.at(r, 0));
   cross_entropy_sum<L>(blocks[0], left.view());
   cross_entropy_sum<L>(blocks[1], right.view());
   for (std::int64_t r = 0; r < kRows; ++r)
     for (std::int64_t c = 1; c < 3; ++c) left.at(r, c) += right.at(r, c);
-  EXPECT_NEAR((cross_entropy_loss<W>(left.view(), 1.0)), (cross_entropy_loss<W>(whole.view(), 1.0)), 20.0 * rounding<W>());
+  EXPECT_NEAR((cross_entropy_loss<W>(left.view(), 1.0)), (cross_entropy_loss<W>(whole.view(), 1.0)),
+              20.0 * rounding<W>());
 
   Tensor<L> dx(kRows, 2 * kColumns), parts(kRows, 2 * kColumns);
   cross_entropy_backward<L>(all, whole.in(), 1.0, 1.0, dx.write());

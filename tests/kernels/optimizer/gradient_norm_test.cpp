@@ -14,7 +14,8 @@ TYPED_TEST_SUITE(GradientNorm, ElementTypes);
 TYPED_TEST(GradientNorm, CountsReplicatedPartsWhereTold) {
   using G = TypeParam;
   auto x = Tensor<G>::random(1, 60, 1);
-  for (const FlatRange& unit : {FlatRange{0, 0, 11, 40, 57}, FlatRange{0, 0, 0, 60, 60}, FlatRange{0, 0, 20, 20, 60}, FlatRange{0, 0, 5, 50, 50}})
+  for (const FlatRange& unit : {FlatRange{0, 0, 11, 40, 57}, FlatRange{0, 0, 0, 60, 60},
+                                FlatRange{0, 0, 20, 20, 60}, FlatRange{0, 0, 5, 50, 50}})
     for (std::int64_t begin = 0; begin < 60; begin += 7)
       for (std::int64_t end = begin; end <= 60; end += 3)
         for (const bool counts : {true, false}) {
@@ -22,7 +23,8 @@ TYPED_TEST(GradientNorm, CountsReplicatedPartsWhereTold) {
           range.first = begin;
           const In<G> shard{&x.at(0, begin), 1, end - begin, end - begin};
           const double expected = reference::squared_norm<G>(shard, range, counts);
-          ASSERT_NEAR(squared_norm<G>(shard, range, counts), expected, 1e-12 * (1.0 + expected)) << begin << " .. " << end;
+          ASSERT_NEAR(squared_norm<G>(shard, range, counts), expected, 1e-12 * (1.0 + expected))
+              << begin << " .. " << end;
         }
 }
 

@@ -16,15 +16,21 @@ struct Vectors {
 template <typename V>
 class Optimizer : public ::testing::Test {};
 using AllVectors = ::testing::Types<
-    Vectors<double, double, double, double>, Vectors<float, float, float, float>, Vectors<float, float, float, bf16>,
-    Vectors<float, float, bf16, bf16>, Vectors<float, bf16, float, bf16>, Vectors<float, bf16, bf16, bf16>,
-    Vectors<bf16, float, float, bf16>, Vectors<bf16, float, bf16, bf16>, Vectors<bf16, bf16, float, bf16>,
-    Vectors<bf16, bf16, bf16, bf16>, Vectors<float, float, bf16, float>, Vectors<float, bf16, float, float>,
-    Vectors<float, bf16, bf16, float>, Vectors<float, float, fp16, fp16>, Vectors<fp16, fp16, fp16, fp16>>;
+    Vectors<double, double, double, double>, Vectors<float, float, float, float>,
+    Vectors<float, float, float, bf16>, Vectors<float, float, bf16, bf16>, Vectors<float, bf16, float, bf16>,
+    Vectors<float, bf16, bf16, bf16>, Vectors<bf16, float, float, bf16>, Vectors<bf16, float, bf16, bf16>,
+    Vectors<bf16, bf16, float, bf16>, Vectors<bf16, bf16, bf16, bf16>, Vectors<float, float, bf16, float>,
+    Vectors<float, bf16, float, float>, Vectors<float, bf16, bf16, float>, Vectors<float, float, fp16, fp16>,
+    Vectors<fp16, fp16, fp16, fp16>>;
 TYPED_TEST_SUITE(Optimizer, AllVectors);
 
-constexpr OptimizerNumbers kNumbers{.learning_rate = 0.05, .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95,
-                                    .epsilon = 1e-6, .gradient_factor = 0.5, .step = 3};
+constexpr OptimizerNumbers kNumbers{.learning_rate = 0.05,
+                                    .weight_decay = 0.1,
+                                    .beta1 = 0.9,
+                                    .beta2 = 0.95,
+                                    .epsilon = 1e-6,
+                                    .gradient_factor = 0.5,
+                                    .step = 3};
 
 // A unit's vectors in the middle of training.
 template <typename V>
@@ -35,12 +41,18 @@ struct State {
   Tensor<typename V::W> w;
 
   explicit State(std::int64_t count)
-      : p(Tensor<typename V::P>::random(1, count, 1)), moment1(Tensor<typename V::M>::random(1, count, 2)),
-        moment2(Tensor<typename V::M>::random(1, count, 3)), dw(Tensor<typename V::G>::random(1, count, 4)), w(1, count) {
+      : p(Tensor<typename V::P>::random(1, count, 1)),
+        moment1(Tensor<typename V::M>::random(1, count, 2)),
+        moment2(Tensor<typename V::M>::random(1, count, 3)),
+        dw(Tensor<typename V::G>::random(1, count, 4)),
+        w(1, count) {
     for (std::int64_t i = 0; i < count; ++i) moment2.set(0, i, std::abs(moment2.value(0, i)));
   }
-  OptimizerVectors<typename V::P, typename V::M, typename V::G, typename V::W> part(std::int64_t begin, std::int64_t end) {
-    const auto cut = [&](auto& t) { return decltype(t.view()){&t.at(0, begin), 1, end - begin, end - begin}; };
+  OptimizerVectors<typename V::P, typename V::M, typename V::G, typename V::W> part(std::int64_t begin,
+                                                                                    std::int64_t end) {
+    const auto cut = [&](auto& t) {
+      return decltype(t.view()){&t.at(0, begin), 1, end - begin, end - begin};
+    };
     return {cut(p), cut(moment1), cut(moment2), cut(dw), cut(w)};
   }
   auto all() { return part(0, dw.columns()); }
@@ -49,8 +61,10 @@ struct State {
 template <typename V>
 void expect_equal_states(State<V>& a, State<V>& b, bool bitwise) {
   const auto compare = [&](auto& x, auto& y, double tolerance) {
-    if (bitwise) expect_same_bits(x, y);
-    else expect_near(x, y, tolerance);
+    if (bitwise)
+      expect_same_bits(x, y);
+    else
+      expect_near(x, y, tolerance);
   };
   compare(a.p, b.p, 2.0 * rounding<typename V::P>());
   compare(a.moment1, b.moment1, 2.0 * rounding<typename V::M>());
@@ -126,7 +140,8 @@ TEST(Adam, FirstStepIsTheSignOfTheGradient) {
   dw.at(0, 0) = 0.5;
   dw.at(0, 1) = -2.0;
   const OptimizerNumbers numbers{.learning_rate = 0.1, .weight_decay = 0.5, .beta1 = 0.9, .beta2 = 0.95};
-  adam<double, double, double, double>({p.view(), m.view(), v.view(), dw.in(), {}}, {.decay_from = 1}, numbers);
+  adam<double, double, double, double>({p.view(), m.view(), v.view(), dw.in(), {}}, {.decay_from = 1},
+                                       numbers);
   EXPECT_NEAR(p.at(0, 0), 0.9, 1e-12);
   EXPECT_NEAR(p.at(0, 1), 1.0 + 0.1 - 0.1 * 0.5, 1e-12);
 }

@@ -6,8 +6,8 @@
 namespace orrery::kernels {
 namespace {
 
-constexpr Activation kAll[] = {Activation::gelu, Activation::relu, Activation::squared_relu, Activation::swiglu,
-                               Activation::geglu};
+constexpr Activation kAll[] = {Activation::gelu, Activation::relu, Activation::squared_relu,
+                               Activation::swiglu, Activation::geglu};
 
 // Elements of a bias: none, one for each column of x, or f of a gated kind.
 std::vector<std::int64_t> bias_sizes(Activation activation, std::int64_t f) {
@@ -24,7 +24,8 @@ TYPED_TEST(ActivationForward, IsTheReference) {
   for (const Activation activation : kAll)
     for (const std::int64_t f : {1, 7, 8, 29})
       for (const std::int64_t biases : bias_sizes(activation, f)) {
-        auto x = Tensor<T>::random(4, is_gated(activation) ? 2 * f : f, 1, 4.0, 5), bias = Tensor<T>::random(1, biases, 2);
+        auto x = Tensor<T>::random(4, is_gated(activation) ? 2 * f : f, 1, 4.0, 5),
+             bias = Tensor<T>::random(1, biases, 2);
         Tensor<T> y(4, f, 2), expected(4, f);
         const In<T> b = biases > 0 ? bias.in() : In<T>{};
         activation_forward<T>(activation, x.in(), b, y.write());
@@ -55,7 +56,8 @@ TYPED_TEST(ActivationBackward, IsTheReference) {
         const Out<G> sums = biases > 0 ? dbias.add() : Out<G>{};
         activation_backward<T, G>(activation, dy.in(), x.in(), b, dx.write(), sums);
         const Out<G> reference_sums = biases > 0 ? expected_sums.add() : Out<G>{};
-        reference::activation_backward<T, G>(activation, dy.in(), x.in(), b, expected.write(), reference_sums);
+        reference::activation_backward<T, G>(activation, dy.in(), x.in(), b, expected.write(),
+                                             reference_sums);
         expect_near(dx, expected, 2.0 * rounding<T>());
         expect_near(dbias, expected_sums, 4.0 * rounding<G>());
       }
@@ -86,7 +88,8 @@ TEST(ActivationGradient, IsTheSlopeOfTheForward) {
         activation_forward<double>(activation, x.in(), b, y.write());
         return dot(y, dy);
       };
-      activation_backward<double, double>(activation, dy.in(), x.in(), b, dx.write(), biases > 0 ? dbias.write() : Out<double>{});
+      activation_backward<double, double>(activation, dy.in(), x.in(), b, dx.write(),
+                                          biases > 0 ? dbias.write() : Out<double>{});
       expect_gradient(x, dx, loss);
       if (biases > 0) expect_gradient(bias, dbias, loss);
     }
@@ -113,17 +116,41 @@ TEST(ActivationPrecision, OfFloatIsAMillionth) {
 }
 
 TEST(ActivationPrecision, IsFiniteFarOut) {
-  Tensor<float> x(1, 8), y(1, 8), dx(1, 8), ones(1, 8);
-  const double far[] = {-1e30, -1e4, -90.0, -11.0, 11.0, 90.0, 1e4, 1e30};
+  Tensor<float> x(1, 8), y(1, 8), dx(1, 8), ones(1, 8), gated(1, 16);
+  const double far[] = {-1e30, -1e4, -90.0, -40.0, 40.0, 90.0, 1e4, 1e30};
   for (std::int64_t i = 0; i < 8; ++i) {
     x.set(0, i, far[i]);
+    gated.set(0, i, far[i]);
     ones.set(0, i, 1.0);
+    gated.set(0, 8 + i, 1.0);
   }
+  const auto expect_limits = [&] {
+    for (std::int64_t i = 0; i < 8; ++i) {
+      EXPECT_NEAR(y.at(0, i), far[i] > 0.0 ? x.at(0, i) : 0.0F, 1e-15F) << far[i];
+      EXPECT_NEAR(dx.at(0, i), far[i] > 0.0 ? 1.0F : 0.0F, 1e-15F) << far[i];
+    }
+  };
   activation_forward<float>(Activation::gelu, x.in(), {}, y.write());
   activation_backward<float, float>(Activation::gelu, ones.in(), x.in(), {}, dx.write(), {});
-  for (std::int64_t i = 0; i < 8; ++i) {
-    EXPECT_NEAR(y.at(0, i), far[i] > 0.0 ? x.at(0, i) : 0.0F, 1e-7F) << far[i];
-    EXPECT_NEAR(dx.at(0, i), far[i] > 0.0 ? 1.0F : 0.0F, 1e-7F) << far[i];
+  expect_limits();
+  Tensor<float> dgated(1, 16);
+  activation_forward<float>(Activation::swiglu, gated.in(), {}, y.write());
+  activation_backward<float, float>(Activation::swiglu, ones.in(), gated.in(), {}, dgated.write(), {});
+  for (std::int64_t i = 0; i < 8; ++i) dx.at(0, i) = dgated.at(0, i);
+  expect_limits();
+}
+
+TEST(ActivationPrecision, NanIsNotLost) {
+  for (const Activation activation : {Activation::gelu, Activation::swiglu}) {
+    const std::int64_t columns = is_gated(activation) ? 18 : 9;
+    auto x = Tensor<float>::random(1, columns, 1), dy = Tensor<float>::random(1, 9, 2);
+    Tensor<float> y(1, 9), dx(1, columns);
+    x.at(0, 3) = NAN;
+    activation_forward<float>(activation, x.in(), {}, y.write());
+    activation_backward<float, float>(activation, dy.in(), x.in(), {}, dx.write(), {});
+    EXPECT_TRUE(std::isnan(y.at(0, 3)));
+    EXPECT_TRUE(std::isnan(dx.at(0, 3)));
+    EXPECT_FALSE(std::isnan(y.at(0, 4)));
   }
 }
 

@@ -12,7 +12,8 @@ TYPED_TEST_SUITE(Copy, ElementTypes);
 template <typename From, typename To>
 void expect_cast(std::int64_t rows, std::int64_t columns, std::int64_t from_gap, std::int64_t to_gap) {
   auto x = Tensor<From>::random(rows, columns, 1, 100.0, from_gap);
-  Tensor<To> y(rows, columns, to_gap), written(rows, columns), added = Tensor<To>::random(rows, columns, 2, 5.0, to_gap);
+  Tensor<To> y(rows, columns, to_gap), written(rows, columns),
+      added = Tensor<To>::random(rows, columns, 2, 5.0, to_gap);
   Tensor<To> sum(rows, columns);
   for (std::int64_t r = 0; r < rows; ++r)
     for (std::int64_t c = 0; c < columns; ++c) {

@@ -59,10 +59,12 @@ TYPED_TEST(BiasDropoutAdd, IsTheReferenceWithAndWithoutItsParts) {
         auto residual = Tensor<T>::random(4, columns, 3, 2.0, 2);
         Tensor<T> y(4, columns, 5), expected(4, columns);
         Mask mask(4, columns), expected_mask(4, columns);
-        const In<T> b = (parts & 1) != 0 ? bias.in() : In<T>{}, rest = (parts & 2) != 0 ? residual.in() : In<T>{};
+        const In<T> b = (parts & 1) != 0 ? bias.in() : In<T>{},
+                    rest = (parts & 2) != 0 ? residual.in() : In<T>{};
         const auto mask_if = [&](Mask& m) { return probability > 0.0 ? m.view() : Matrix<std::uint8_t>{}; };
         bias_dropout_add_forward<T>(dropout, x.in(), b, rest, y.write(), mask_if(mask));
-        reference::bias_dropout_add_forward<T>(dropout, x.in(), b, rest, expected.write(), mask_if(expected_mask));
+        reference::bias_dropout_add_forward<T>(dropout, x.in(), b, rest, expected.write(),
+                                               mask_if(expected_mask));
         expect_near(y, expected, 2.0 * rounding<T>());
         expect_same_bits(mask, expected_mask);
 
@@ -73,7 +75,8 @@ TYPED_TEST(BiasDropoutAdd, IsTheReferenceWithAndWithoutItsParts) {
         bias_dropout_add_backward<T, G>(probability, x.in(), mask_if(mask), to, sums);
         const Out<G> expected_sums = (parts & 1) != 0 ? expected_dbias.add() : Out<G>{};
         reference::bias_dropout_add_backward<T, G>(probability, x.in(), mask_if(mask),
-                                                   (parts & 2) != 0 ? expected_dx.write() : Out<T>{}, expected_sums);
+                                                   (parts & 2) != 0 ? expected_dx.write() : Out<T>{},
+                                                   expected_sums);
         if (to.exists()) expect_near(dx, expected_dx, rounding<T>());
         expect_near(dbias, expected_dbias, 4.0 * rounding<G>());
       }
@@ -81,7 +84,8 @@ TYPED_TEST(BiasDropoutAdd, IsTheReferenceWithAndWithoutItsParts) {
 
 TEST(BiasDropoutAddGradient, IsTheSlopeOfTheForward) {
   const Dropout dropout = hidden(0.4, 5);
-  auto x = Tensor<double>::random(4, 5, 1), bias = Tensor<double>::random(1, 5, 2), residual = Tensor<double>::random(4, 5, 3);
+  auto x = Tensor<double>::random(4, 5, 1), bias = Tensor<double>::random(1, 5, 2),
+       residual = Tensor<double>::random(4, 5, 3);
   auto dy = Tensor<double>::random(4, 5, 4);
   Tensor<double> y(4, 5), dx(4, 5), dbias(1, 5);
   Mask mask(4, 5);
@@ -112,14 +116,16 @@ TEST(DropoutShards, RepeatTheWholeMask) {
       dropout_forward<float>(dropout, from, part.write(), mask.view());
       for (std::int64_t r = 0; r < kRows / 2; ++r)
         for (std::int64_t c = 0; c < kColumns / 2; ++c)
-          ASSERT_EQ(mask.at(r, c), whole.at(dropout.first_row + r, dropout.first_column + c)) << r << ", " << c;
+          ASSERT_EQ(mask.at(r, c), whole.at(dropout.first_row + r, dropout.first_column + c))
+              << r << ", " << c;
     }
 }
 
 // Probabilities of all heads, and of the upper half of them: [batch * heads * queries x keys].
 TEST(DropoutShards, RepeatTheMaskOfTheirHeads) {
   constexpr std::int64_t kBatch = 2, kHeads = 4, kSequence = 7;
-  Dropout all{.probability = 0.5, .keys = kKeys, .total_columns = kSequence, .heads = kHeads, .queries = kSequence};
+  Dropout all{
+      .probability = 0.5, .keys = kKeys, .total_columns = kSequence, .heads = kHeads, .queries = kSequence};
   Dropout upper = all;
   upper.heads = kHeads / 2;
   upper.first_head = kHeads / 2;
@@ -127,8 +133,8 @@ TEST(DropoutShards, RepeatTheMaskOfTheirHeads) {
   Tensor<float> y(x.rows(), kSequence);
   Mask whole(x.rows(), kSequence), half(x.rows() / 2, kSequence);
   dropout_forward<float>(all, x.in(), y.write(), whole.view());
-  dropout_forward<float>(upper, {x.view().data, x.rows() / 2, kSequence, kSequence}, {{y.view().data, x.rows() / 2, kSequence, kSequence}},
-                         half.view());
+  dropout_forward<float>(upper, {x.view().data, x.rows() / 2, kSequence, kSequence},
+                         {{y.view().data, x.rows() / 2, kSequence, kSequence}}, half.view());
   for (std::int64_t j = 0; j < kBatch; ++j)
     for (std::int64_t head = 0; head < kHeads / 2; ++head)
       for (std::int64_t i = 0; i < kSequence * kSequence; ++i) {
@@ -136,7 +142,8 @@ TEST(DropoutShards, RepeatTheMaskOfTheirHeads) {
         const std::int64_t half_row = (j * kHeads / 2 + head) * kSequence + i / kSequence;
         ASSERT_EQ(half.at(half_row, i % kSequence), whole.at(row, i % kSequence));
         ASSERT_EQ(whole.at(row, i % kSequence),
-                  draw(kKeys[j], static_cast<std::uint64_t>((kHeads / 2 + head) * kSequence * kSequence + i)) >= 0x80000000U);
+                  draw(kKeys[j], static_cast<std::uint64_t>((kHeads / 2 + head) * kSequence * kSequence +
+                                                            i)) >= 0x80000000U);
       }
 }
 

@@ -1,5 +1,5 @@
-// The draws: that they are Philox, that rows repeat single draws wherever they begin, and that bits, neighbouring elements
-// and neighbouring keys look independent.
+// The draws: that they are Philox, that rows repeat single draws wherever they begin, and that bits,
+// neighbouring elements and neighbouring keys look independent.
 #include "kernels/random.h"
 
 #include <gtest/gtest.h>
@@ -26,12 +26,14 @@ TEST(Philox, HasThePublishedAnswers) {
 TEST(KeepRow, RepeatsTheDrawsOfItsElementsWhereverItBegins) {
   constexpr std::uint64_t kKey = 0x123456789abcdefULL;
   const std::uint32_t threshold = drop_threshold(0.3);
-  for (const std::int64_t first : {std::int64_t{0}, std::int64_t{1}, std::int64_t{31}, std::int64_t{32}, (std::int64_t{1} << 34) - 45})
+  for (const std::int64_t first :
+       {std::int64_t{0}, std::int64_t{1}, std::int64_t{31}, std::int64_t{32}, (std::int64_t{1} << 34) - 45})
     for (const std::int64_t count : {0, 1, 5, 31, 32, 33, 100}) {
       std::vector<std::uint8_t> mask(static_cast<std::size_t>(count) + 1, 7);
       keep_row(kKey, first, count, threshold, mask.data());
       for (std::int64_t i = 0; i < count; ++i)
-        ASSERT_EQ(mask[static_cast<std::size_t>(i)], draw(kKey, static_cast<std::uint64_t>(first + i)) >= threshold ? 1 : 0)
+        ASSERT_EQ(mask[static_cast<std::size_t>(i)],
+                  draw(kKey, static_cast<std::uint64_t>(first + i)) >= threshold ? 1 : 0)
             << first << " + " << i;
       ASSERT_EQ(mask.back(), 7);
     }
@@ -79,7 +81,8 @@ TEST(Draws, OfNeighbouringElementsAreIndependent) {
 }
 
 TEST(Draws, OfNeighbouringKeysAreIndependent) {
-  for (const std::uint64_t step : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{1} << 31, std::uint64_t{1} << 32, std::uint64_t{1} << 63})
+  for (const std::uint64_t step : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{1} << 31,
+                                   std::uint64_t{1} << 32, std::uint64_t{1} << 63})
     expect_independent([&](std::uint64_t e) { return std::pair(draw(7, e), draw(7 + step, e)); });
   expect_independent([](std::uint64_t key) { return std::pair(draw(key, 0), draw(key + 1, 0)); });
 }
@@ -91,12 +94,15 @@ TEST(Draws, Avalanche) {
   for (int bit = 0; bit < 128; ++bit) {
     std::array<int, 32> flips{};
     for (std::uint64_t i = 0; i < kSamples; ++i) {
-      const std::uint64_t key = i * 0x9E3779B97F4A7C15ULL, element = i << 7, one = std::uint64_t{1} << (bit % 64);
-      const std::uint32_t changed = draw(key, element) ^ (bit < 64 ? draw(key ^ one, element) : draw(key, element ^ one));
+      const std::uint64_t key = i * 0x9E3779B97F4A7C15ULL, element = i << 7,
+                          one = std::uint64_t{1} << (bit % 64);
+      const std::uint32_t changed =
+          draw(key, element) ^ (bit < 64 ? draw(key ^ one, element) : draw(key, element ^ one));
       for (std::size_t b = 0; b < 32; ++b) flips[b] += static_cast<int>(changed >> b & 1);
     }
     for (const int n : flips)
-      EXPECT_NEAR(static_cast<double>(n) / kSamples, 0.5, allowed) << "bit " << bit % 64 << (bit < 64 ? " of key" : " of element");
+      EXPECT_NEAR(static_cast<double>(n) / kSamples, 0.5, allowed)
+          << "bit " << bit % 64 << (bit < 64 ? " of key" : " of element");
   }
 }
 

@@ -1,5 +1,6 @@
-// Small matrices for kernel tests: any element type, rows further apart than they are long, and guard elements between them
-// that a kernel must leave alone. Values are drawn from a seed. Also central differences for gradients.
+// Small matrices for kernel tests: any element type, rows further apart than they are long, and guard
+// elements between them that a kernel must leave alone. Values are drawn from a seed. Also central
+// differences for gradients.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,9 +22,13 @@ class Tensor {
  public:
   Tensor() = default;
   Tensor(std::int64_t rows, std::int64_t columns, std::int64_t gap = 0)
-      : rows_(rows), columns_(columns), gap_(gap), data_(static_cast<std::size_t>(rows * (columns + gap) + kBehind)) {
+      : rows_(rows),
+        columns_(columns),
+        gap_(gap),
+        data_(static_cast<std::size_t>(rows * (columns + gap) + kBehind)) {
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(data_.size()); ++i)
-      if (is_guard(i)) std::memset(static_cast<void*>(&data_[static_cast<std::size_t>(i)]), kGuard, sizeof(T));
+      if (is_guard(i))
+        std::memset(static_cast<void*>(&data_[static_cast<std::size_t>(i)]), kGuard, sizeof(T));
   }
 
   // Uniform in [-range, range).
@@ -43,12 +48,16 @@ class Tensor {
 
   T& at(std::int64_t r, std::int64_t c) { return data_[static_cast<std::size_t>(r * (columns_ + gap_) + c)]; }
   double value(std::int64_t r, std::int64_t c) {
-    if constexpr (std::is_integral_v<T>) return static_cast<double>(at(r, c));
-    else return static_cast<double>(widen(at(r, c)));
+    if constexpr (std::is_integral_v<T>)
+      return static_cast<double>(at(r, c));
+    else
+      return static_cast<double>(widen(at(r, c)));
   }
   void set(std::int64_t r, std::int64_t c, double value) {
-    if constexpr (std::is_integral_v<T>) at(r, c) = static_cast<T>(value);
-    else at(r, c) = narrow<T>(static_cast<Wide<T>>(value));
+    if constexpr (std::is_integral_v<T>)
+      at(r, c) = static_cast<T>(value);
+    else
+      at(r, c) = narrow<T>(static_cast<Wide<T>>(value));
   }
   std::int64_t rows() const { return rows_; }
   std::int64_t columns() const { return columns_; }
@@ -67,7 +76,9 @@ class Tensor {
  private:
   static constexpr int kGuard = 0x5a;
   static constexpr std::int64_t kBehind = 9;
-  bool is_guard(std::int64_t i) const { return i >= rows_ * (columns_ + gap_) || i % (columns_ + gap_) >= columns_; }
+  bool is_guard(std::int64_t i) const {
+    return i >= rows_ * (columns_ + gap_) || i % (columns_ + gap_) >= columns_;
+  }
   std::int64_t rows_ = 0, columns_ = 0, gap_ = 0;
   std::vector<T> data_;
 };
@@ -88,7 +99,8 @@ void expect_near(Tensor<T>& actual, Tensor<T>& expected, double tolerance) {
   for (std::int64_t r = 0; r < actual.rows(); ++r)
     for (std::int64_t c = 0; c < actual.columns(); ++c) {
       const double e = expected.value(r, c);
-      ASSERT_NEAR(actual.value(r, c), e, tolerance * std::max(1.0, std::abs(e))) << "row " << r << " column " << c;
+      ASSERT_NEAR(actual.value(r, c), e, tolerance * std::max(1.0, std::abs(e)))
+          << "row " << r << " column " << c;
     }
   EXPECT_TRUE(actual.guards_are_whole());
 }
@@ -98,7 +110,9 @@ void expect_same_bits(Tensor<T>& actual, Tensor<T>& expected) {
   ASSERT_EQ(actual.rows(), expected.rows());
   ASSERT_EQ(actual.columns(), expected.columns());
   for (std::int64_t r = 0; r < actual.rows(); ++r)
-    ASSERT_EQ(std::memcmp(&actual.at(r, 0), &expected.at(r, 0), static_cast<std::size_t>(actual.columns()) * sizeof(T)), 0)
+    ASSERT_EQ(std::memcmp(&actual.at(r, 0), &expected.at(r, 0),
+                          static_cast<std::size_t>(actual.columns()) * sizeof(T)),
+              0)
         << "row " << r;
   EXPECT_TRUE(actual.guards_are_whole());
 }
@@ -111,7 +125,8 @@ inline double dot(Tensor<double>& a, Tensor<double>& b) {
 }
 
 // `gradient` is d loss / d x for every element of x, where loss() reads x.
-inline void expect_gradient(Tensor<double>& x, Tensor<double>& gradient, const std::function<double()>& loss) {
+inline void expect_gradient(Tensor<double>& x, Tensor<double>& gradient,
+                            const std::function<double()>& loss) {
   constexpr double kStep = 1e-5, kTolerance = 1e-8;
   for (std::int64_t r = 0; r < x.rows(); ++r)
     for (std::int64_t c = 0; c < x.columns(); ++c) {
@@ -133,7 +148,7 @@ struct Types {
   using G = GG;
 };
 using ElementTypes = ::testing::Types<double, float, bf16, fp16>;
-using GradientTypes = ::testing::Types<Types<double, double>, Types<float, float>, Types<bf16, bf16>, Types<bf16, float>,
-                                       Types<fp16, fp16>, Types<fp16, float>>;
+using GradientTypes = ::testing::Types<Types<double, double>, Types<float, float>, Types<bf16, bf16>,
+                                       Types<bf16, float>, Types<fp16, fp16>, Types<fp16, float>>;
 
 }  // namespace orrery::kernels
