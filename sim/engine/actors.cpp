@@ -30,12 +30,32 @@ class CastMaker {
                               .program = program,
                               .profile = profile_of(program, speed_of(rank)),
                               .first_port = static_cast<std::uint32_t>(cast_.ports.size())});
+      if (in_.share) add_cores(static_cast<std::uint32_t>(c));
       for (const Port& port : in_.messages.ports[program]) cast_.ports.push_back(port_use(rank, port));
     }
     return std::move(cast_);
   }
 
  private:
+  void add_cores(std::uint32_t own_class) {
+    Actor& actor = cast_.actors.back();
+    const std::optional<Cores> cores = in_.network.cores_of(actor.rank);
+    if (!cores) return;
+    cast_.cores = cores->count;
+    actor.ranks_on_node = 0;
+    for (std::size_t i = in_.use.first_of_resource[cores->resource];
+         i < in_.use.first_of_resource[cores->resource + 1]; ++i)
+      actor.ranks_on_node += in_.classes.class_of[in_.use.of_resource[i]] == own_class ? 1 : 0;
+    actor.core = {local_resource(in_.classes.resource[cores->resource]),
+                  cores->weight() * actor.ranks_on_node};
+  }
+
+  std::uint32_t local_resource(std::uint64_t color) {
+    const auto at = resources_.try_emplace(color, cast_.resources).first;
+    if (at->second == cast_.resources) ++cast_.resources;
+    return at->second;
+  }
+
   double speed_of(std::int64_t rank) const {
     const auto at = std::lower_bound(speeds_.begin(), speeds_.end(), std::pair(rank, 0.0));
     const double speed = at != speeds_.end() && at->first == rank ? at->second : 1.0;
@@ -45,23 +65,26 @@ class CastMaker {
 
   std::uint32_t profile_of(std::uint32_t program, double speed) {
     const auto [at, fresh] = profiles_.try_emplace({program, speed}, cast_.durations.size());
-    if (fresh) cast_.durations.push_back(durations_of(in_.schedule.programs[program], speed));
+    if (fresh) add_durations(in_.schedule.programs[program], speed);
     return static_cast<std::uint32_t>(at->second);
   }
 
-  std::vector<std::int64_t> durations_of(const Program& program, double speed) const {
+  void add_durations(const Program& program, double speed) {
     static const schedule::KernelShape kNoShape{};
-    std::vector<std::int64_t> durations;
+    std::vector<std::int64_t>& durations = cast_.durations.emplace_back();
+    std::vector<std::uint32_t>& contention = cast_.contention.emplace_back();
     for (const Op& op : program.ops) {
       const bool none = schedule::is_communication(op.kind) || op.kind == schedule::OpKind::host_wait;
       const auto& shapes = in_.schedule.shapes;
       const schedule::KernelShape& shape = op.shape < shapes.size() ? shapes[op.shape] : kNoShape;
-      std::int64_t ps = none ? 0 : in_.cost.time(program, op, shape).time.ps();
+      const KernelTime time = none ? KernelTime{} : in_.cost.time(program, op, shape);
+      std::int64_t ps = time.time.ps();
       if (schedule::is_compute(op.kind) && speed != 1.0)
         ps = static_cast<std::int64_t>(std::ceil(static_cast<double>(ps) / speed));
       durations.push_back(ps);
+      contention.push_back(
+          static_cast<std::uint32_t>(std::lround(time.contention * static_cast<double>(kContentionUnit))));
     }
-    return durations;
   }
 
   PortUse port_use(std::int64_t rank, const Port& port) {
@@ -119,9 +142,8 @@ class CastMaker {
         const std::uint64_t color = in_.classes.resource[load.resource];
         if (load.weight == 0 || std::find(seen.begin(), seen.end(), color) != seen.end()) continue;
         seen.push_back(color);
-        const auto at = resources_.try_emplace(color, cast_.resources).first;
-        if (at->second == cast_.resources) ++cast_.resources;
-        cast_.loads.push_back({.resource = at->second, .weight = weight_on(load.resource, message, meeting)});
+        cast_.loads.push_back(
+            {.resource = local_resource(color), .weight = weight_on(load.resource, message, meeting)});
       }
     }
   }

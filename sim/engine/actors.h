@@ -7,6 +7,9 @@
 // together). A NIC shared by two ranks of a class that talk to two different groups thus has double weight; a
 // transfer alone never exceeds its own undisturbed speed, since its plan already knows that its members share
 // a NIC.
+//
+// Where ranks share the cores of a machine (NetworkModel::cores_of), kernels load that resource too: one core for each
+// rank of the class on it.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +20,16 @@
 
 namespace orrery::sim::engine {
 
+inline constexpr std::int64_t kContentionUnit = 65536;
+
 struct Actor {
   std::int64_t rank = 0;   // the representative
   std::int64_t ranks = 1;  // how many it stands for
   std::uint32_t program = 0;
   std::uint32_t profile = 0;     // whose durations it has: program and speed
   std::uint32_t first_port = 0;  // into Cast::ports
+  Load core{};                   // of its machine's cores, by a kernel of every rank of the class there; 0: not shared
+  std::uint32_t ranks_on_node = 1;  // of the class, on the machine of the representative
 };
 
 struct TransferKind {
@@ -54,6 +61,9 @@ struct Cast {
   std::uint32_t resources = 0;
   std::vector<PortUse> ports;
   std::vector<std::vector<std::int64_t>> durations;  // [profile][op], ps; 0 for messages
+  // Where cores are shared: by how much each other kernel on the machine slows this one, in 1/65536 of its time.
+  std::vector<std::vector<std::uint32_t>> contention;  // [profile][op]
+  std::uint32_t cores = 0;                             // of a machine; 0: not shared
 };
 
 struct CastInput {

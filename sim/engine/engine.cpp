@@ -37,6 +37,7 @@ class Engine {
       : input_(input),
         state_(input),
         sharing_(input.cast.resources, state_.most_loads),
+        shares_cores_(input.cast.cores > 0),
         accounts_(state_.actors.size()) {
     std::int64_t busy_streams = 0;
     for (const ActorState& actor : state_.actors)
@@ -190,10 +191,39 @@ class Engine {
     if (input_.trace) start_[entity] = state_.now;
     if (is_kernel(op.work)) {
       accounts_[actor].add(state_.now, kComputeShare);
-      if (++a.kernels > 1 || a.taken_sms > 0) mark_dirty(actor);
+      if (!shares_cores_ && (++a.kernels > 1 || a.taken_sms > 0)) mark_dirty(actor);
     } else {
       accounts_[actor].add(state_.now, op.work == Work::copy ? kCopyShare : kHostShare);
     }
+    if (shares_cores_) take_core(actor, entity);
+  }
+
+  void take_core(std::uint32_t actor, std::uint32_t entity) {
+    const Actor& cast = input_.cast.actors[actor];
+    state_.core_rates[entity] = kFullRate;
+    sharing_.begin(sharer_of_stream(entity), {&cast.core, 1});
+    ++state_.actors[actor].kernels;
+    NodeState& node = state_.nodes[cast.core.resource];
+    node.busy += cast.ranks_on_node;
+    if (node.busy > 1) mark_node_dirty(node);
+  }
+
+  void give_core_back(std::uint32_t actor, std::uint32_t entity) {
+    const Actor& cast = input_.cast.actors[actor];
+    sharing_.end(sharer_of_stream(entity));
+    --state_.actors[actor].kernels;
+    NodeState& node = state_.nodes[cast.core.resource];
+    node.busy -= cast.ranks_on_node;
+    if (node.busy > 0) mark_node_dirty(node);
+  }
+
+  std::uint32_t sharer_of_stream(std::uint32_t entity) const {
+    return static_cast<std::uint32_t>(state_.meetings.size()) + entity;
+  }
+
+  void mark_node_dirty(const NodeState& node) {
+    for (const std::uint32_t actor : node.actors)
+      if (state_.actors[actor].kernels > 0) mark_dirty(actor);
   }
 
   void post(std::uint32_t actor, std::uint32_t stream, std::uint32_t at) {
@@ -259,10 +289,11 @@ class Engine {
     const FlatOp& op = a.flat->ops[at];
     if (is_kernel(op.work)) {
       accounts_[actor].remove(state_.now, kComputeShare);
-      if (--a.kernels > 0) mark_dirty(actor);
+      if (!shares_cores_ && --a.kernels > 0) mark_dirty(actor);
     } else {
       accounts_[actor].remove(state_.now, op.work == Work::copy ? kCopyShare : kHostShare);
     }
+    if (shares_cores_) give_core_back(actor, static_cast<std::uint32_t>(actor * kStreams) + stream);
     note_event(actor, at, s.step);
     if (input_.trace) {
       const std::int64_t start = start_[actor * kStreams + stream];
@@ -337,10 +368,33 @@ class Engine {
 
   void settle() {
     if (sharing_.changed())
-      sharing_.settle(
-          [&](std::uint32_t slot, std::int64_t rate) { set_rate(state_.entity_of_slot(slot), rate); });
-    for (const std::uint32_t actor : dirty_actors_) settle_kernels(actor);
+      sharing_.settle([&](std::uint32_t sharer, std::int64_t rate) {
+        const auto slots = static_cast<std::uint32_t>(state_.meetings.size());
+        if (sharer < slots) return set_rate(state_.entity_of_slot(sharer), rate);
+        state_.core_rates[sharer - slots] = rate;
+        mark_dirty(static_cast<std::uint32_t>((sharer - slots) / kStreams));
+      });
+    for (const std::uint32_t actor : dirty_actors_)
+      shares_cores_ ? settle_on_cores(actor) : settle_kernels(actor);
     dirty_actors_.clear();
+  }
+
+  // What runs has its share of a core, and goes slower for every other kernel that runs on the machine, since they
+  // share its caches and memory. At most as many run at once as there are cores.
+  void settle_on_cores(std::uint32_t actor) {
+    ActorState& a = state_.actors[actor];
+    a.dirty = false;
+    const std::int64_t others = std::min<std::int64_t>(
+        state_.nodes[input_.cast.actors[actor].core.resource].busy - 1, input_.cast.cores - 1);
+    for (std::uint32_t s = 0; s < kStreams && a.kernels > 0; ++s) {
+      const StreamState& stream = state_.streams[actor * kStreams + s];
+      if (stream.running == 0) continue;
+      const FlatOp& op = a.flat->ops[a.flat->first[s] + static_cast<std::uint32_t>(stream.next)];
+      if (op.work == Work::message) continue;
+      const auto entity = static_cast<std::uint32_t>(actor * kStreams) + s;
+      const std::int64_t slowdown = kContentionUnit + others * a.contention[op.op];
+      set_rate(entity, std::max<std::int64_t>(1, state_.core_rates[entity] * kContentionUnit / slowdown));
+    }
   }
 
   // Kernels that run at once share their GPU evenly; those bound by SMs have only what communication leaves
@@ -418,6 +472,7 @@ class Engine {
   State state_;
   EventQueue queue_;
   TransferSharing sharing_;
+  const bool shares_cores_;  // kernels take cores of a machine that others take too
   std::vector<Account> accounts_;
   std::vector<std::uint32_t> dirty_actors_;
   std::vector<std::int64_t> unfinished_;  // [step]: streams that have not ended it

@@ -10,6 +10,7 @@ State::State(const EngineInput& input) {
     const bool waits = flat.length[kHostStream] > 0;
     actors.push_back({.flat = &flat,
                       .durations = cast.durations[actor.profile].data(),
+                      .contention = cast.contention[actor.profile].data(),
                       .ports = cast.ports.data() + actor.first_port,
                       .host_limit = waits ? flat.ops[flat.first[kHostStream]].host
                                           : std::numeric_limits<std::int64_t>::max()});
@@ -26,6 +27,11 @@ State::State(const EngineInput& input) {
   }
   arrivals.resize(arrivals_needed);
   progress.resize(streams.size() + meetings.size());
+  if (cast.cores == 0) return;
+  most_loads.resize(meetings.size() + streams.size(), 1);
+  core_rates.resize(streams.size(), kFullRate);
+  nodes.resize(cast.resources);
+  for (std::uint32_t a = 0; a < cast.actors.size(); ++a) nodes[cast.actors[a].core.resource].actors.push_back(a);
 }
 
 }  // namespace orrery::sim::engine

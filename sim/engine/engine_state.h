@@ -34,13 +34,20 @@ struct Progress {
 struct ActorState {
   const FlatProgram* flat = nullptr;
   const std::int64_t* durations = nullptr;  // [op]
+  const std::uint32_t* contention = nullptr;  // [op]
   const PortUse* ports = nullptr;
   std::int64_t host_base = 0;  // the host issues op h of its list at host_base + (h + 1 - host_index) * cost,
   std::int64_t host_index = 0;  // h counted over all steps,
   std::int64_t host_limit = 0;  // for h up to its next host_wait
   std::int32_t taken_sms = 0;   // by transfers
-  std::uint16_t kernels = 0;    // running
+  std::uint16_t kernels = 0;    // running; where cores are shared: everything that takes one
   bool dirty = false;           // rates of its kernels may have changed
+};
+
+// A machine whose cores are shared; one for each resource, most of which are none.
+struct NodeState {
+  std::vector<std::uint32_t> actors;
+  std::int64_t busy = 0;  // kernels that run, of all ranks that its actors stand for
 };
 
 struct Meeting {
@@ -65,7 +72,10 @@ struct State {
   std::vector<Meeting> meetings;     // [slot]
   std::vector<Arrival> arrivals;
   std::vector<std::uint32_t> slot_base;   // [place]
-  std::vector<std::uint32_t> most_loads;  // [slot]
+  // What shares resources: transfers [slot], then, where cores are shared, what runs on a stream [slots + stream].
+  std::vector<std::uint32_t> most_loads;
+  std::vector<NodeState> nodes;          // [resource], where cores are shared
+  std::vector<std::int64_t> core_rates;  // [stream], where cores are shared: what its op has of a core
 
   explicit State(const EngineInput& input);
   std::uint32_t entity_of_slot(std::uint32_t slot) const {

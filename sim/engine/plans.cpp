@@ -14,6 +14,7 @@ using schedule::Schedule;
 bool same(const TransferPlan& a, const TransferPlan& b) {
   return a.time == b.time && a.sms == b.sms && a.port_weight == b.port_weight &&
          a.pcie_weight == b.pcie_weight && a.port_is_pcie == b.port_is_pcie && a.nic_weight == b.nic_weight &&
+         a.core_weight == b.core_weight &&
          a.crosses_nodes == b.crosses_nodes && a.algorithm == b.algorithm && a.protocol == b.protocol;
 }
 

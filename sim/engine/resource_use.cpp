@@ -12,6 +12,8 @@ namespace {
 
 using schedule::Schedule;
 
+constexpr std::uint64_t kItsKernels = mix(1, 2);  // how a rank uses the cores of its machine, beside its transfers
+
 struct Entry {
   std::uint32_t rank = 0, resource = 0;
   std::uint64_t how = 0;
@@ -37,6 +39,9 @@ class Collector {
         for (const std::uint32_t plan : chosen_[row]) add_meeting(r, row, plan);
       }
     }
+    for (std::int64_t rank = 0; rank < schedule_.world; ++rank)
+      if (const std::optional<Cores> cores = network_.cores_of(rank))
+        entries_.push_back({static_cast<std::uint32_t>(rank), cores->resource, kItsKernels});
     return std::move(entries_);
   }
 
@@ -56,8 +61,8 @@ class Collector {
   }
 
   static unsigned resources_of(const TransferPlan& p) {
-    const unsigned weights =
-        (p.port_weight > 0 ? 1U : 0U) | (p.pcie_weight > 0 ? 2U : 0U) | (p.nic_weight > 0 ? 4U : 0U);
+    const unsigned weights = (p.port_weight > 0 ? 1U : 0U) | (p.pcie_weight > 0 ? 2U : 0U) |
+                             (p.nic_weight > 0 ? 4U : 0U) | (p.core_weight > 0 ? 32U : 0U);
     return weights == 0 ? 0U : weights | (p.port_is_pcie ? 8U : 0U) | (p.crosses_nodes ? 16U : 0U);
   }
 

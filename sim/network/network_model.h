@@ -1,12 +1,13 @@
 // How long a transfer takes when it has its links to itself, and how much of which link it uses. A seam: alpha-beta
 // (alpha_beta.h: endpoints are shared, the fabric is not) is one implementation, a flow model another.
 //
-// Resources are what transfers share: each GPU's NVLink ports (out, in) or PCIe slot, each NIC (out, in). A member of
-// a transfer loads only its own endpoints, each with a weight: the share of that endpoint's capacity it needs at full
-// speed, in 1/65536.
+// Resources are what transfers share: each GPU's NVLink ports (out, in) or PCIe slot, each NIC (out, in); on a CPU machine
+// its cores, which kernels take too. A member of a transfer loads only its own endpoints, each with a weight: the share
+// of that endpoint's capacity it needs at full speed, in 1/65536.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "base/units.h"
 #include "scenarios/scenario.h"
 #include "schedule/op.h"
+#include "sim/cost/origin.h"
 
 namespace orrery::sim {
 
@@ -37,8 +39,18 @@ struct TransferPlan {
   std::uint32_t pcie_weight = 0;     // load on each member's PCIe slot by what goes through its NIC
   bool port_is_pcie = false;         // the members of a machine meet over PCIe
   std::uint32_t nic_weight = 0;      // load of one member on each of its NICs, where it crosses nodes
+  std::uint32_t core_weight = 0;     // of one core of its machine, what each member keeps busy
+  Origin origin = Origin::modelled;
   double log_low = 0.0, log_high = 0.0;  // 80 % interval, as in KernelTime
   std::string explanation;           // "ring, simple, 24 channels, 8 x 25 GB/s NIC ..." for --explain and `cluster`
+};
+
+// The cores of one machine as a resource; a kernel that runs takes one of them.
+struct Cores {
+  std::uint32_t resource = 0;
+  std::uint32_t count = 0;
+  // Rounded down: as many kernels as cores fit.
+  std::uint32_t weight() const { return kFullLoad / count; }
 };
 
 class NetworkModel {
@@ -67,6 +79,9 @@ class NetworkModel {
   // are not 0 load the same resources in the same order; with what weight does not depend on the rank.
   virtual void loads(const TransferPlan& plan, std::int64_t rank, bool sends, bool receives,
                      std::vector<Load>& out) const = 0;
+
+  // The cores that this rank's kernels share with other ranks and with transfers; none: a rank has its device to itself.
+  virtual std::optional<Cores> cores_of(std::int64_t /*rank*/) const { return std::nullopt; }
 };
 
 }  // namespace orrery::sim

@@ -2,54 +2,15 @@
 // and rings.
 #include <gtest/gtest.h>
 
-#include <map>
-
-#include "sim/engine/simulation.h"
+#include "tests/sim/engine/fold_check.h"
 #include "tests/sim/engine/random_schedule.h"
 
 namespace orrery::sim::test {
 namespace {
 
-// Returns the number of classes.
 std::size_t expect_fold_is_exact(const schedule::Schedule& s, const MachineShape& shape,
                                  const hardware::Cluster& cluster) {
-  const SmallNetwork network(shape);
-  const ShapeCost cost;
-  SimulationOptions options{.fold = true, .extrapolate = false, .trace = true};
-  const SimulationResult folded = simulate(s, cluster, cost, network, options);
-  options.fold = false;
-  const SimulationResult full = simulate(s, cluster, cost, network, options);
-  EXPECT_FALSE(folded.deadlocked || full.deadlocked);
-  EXPECT_EQ(folded.step_time, full.step_time);
-  EXPECT_EQ(full.classes.size(), static_cast<std::size_t>(s.world));
-  std::int64_t ranks = 0;
-  std::array<Duration, kShares> sum_folded{}, sum_full{};
-  for (const ClassResult& c : folded.classes) {
-    const ClassResult& same = full.classes[static_cast<std::size_t>(c.representative)];
-    EXPECT_EQ(same.representative, c.representative);
-    EXPECT_EQ(c.waterfall, same.waterfall) << "rank " << c.representative;
-    EXPECT_EQ(c.communication, same.communication) << "rank " << c.representative;
-    EXPECT_EQ(c.communication_any, same.communication_any);
-    EXPECT_EQ(c.compute_alone, same.compute_alone);
-    Duration sum;
-    for (std::size_t i = 0; i < kShares; ++i) {
-      sum_folded[i] += c.waterfall[i] * c.ranks;
-      sum += c.waterfall[i];
-    }
-    EXPECT_EQ(sum, folded.step_time);
-    ranks += c.ranks;
-  }
-  EXPECT_EQ(ranks, s.world);
-  for (const ClassResult& c : full.classes)
-    for (std::size_t i = 0; i < kShares; ++i) sum_full[i] += c.waterfall[i];
-  EXPECT_EQ(sum_folded, sum_full);
-  std::map<std::pair<std::int64_t, std::uint32_t>, TraceRecord> of_full;
-  for (const TraceRecord& t : full.trace) of_full[{t.rank, t.op}] = t;
-  for (const TraceRecord& t : folded.trace) {
-    const TraceRecord& same = of_full.at({t.rank, t.op});
-    EXPECT_TRUE(t.ready == same.ready && t.start == same.start && t.end == same.end) << t.rank << " " << t.op;
-  }
-  return folded.classes.size();
+  return expect_fold_is_exact(s, cluster, ShapeCost(), SmallNetwork(shape));
 }
 
 const Grid kGrids[] = {{2, 2, 2}, {4, 2, 1}, {2, 4, 2}, {1, 4, 3}, {4, 1, 2}, {1, 8, 1}, {2, 3, 2}};
