@@ -53,7 +53,7 @@ class Account {
 
   void change(std::int64_t now, std::uint32_t mask) {
     if (const std::int64_t passed = now - since_; passed > 0) {
-      shares_[static_cast<std::size_t>(std::countr_zero(mask_))] += passed;
+      shares_[static_cast<std::size_t>(std::countr_zero(mask_ | kWait))] += passed;
       if (const std::uint32_t running = (mask_ >> 1) & 15U; running != 0) {
         any_ += passed;
         for (unsigned g = 0; g < 4; ++g) communication_[g] += (running >> g & 1U) != 0 ? passed : 0;
@@ -64,7 +64,8 @@ class Account {
   }
 
   std::int64_t since_ = 0;
-  std::uint32_t mask_ = 1U << static_cast<unsigned>(Share::wait);
+  static constexpr std::uint32_t kWait = 1U << static_cast<unsigned>(Share::wait);  // in every mask
+  std::uint32_t mask_ = kWait;
   std::array<std::uint16_t, kShares> counts_{};
   std::array<std::int64_t, kShares> shares_{};
   std::array<std::int64_t, 4> communication_{};

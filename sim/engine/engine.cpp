@@ -29,6 +29,8 @@ constexpr auto kTensorGroup = static_cast<std::uint8_t>(schedule::GroupKind::ten
 // measured what they leave.
 constexpr std::int32_t kSmsKept = 8;  // 1 / 8
 
+constexpr std::int64_t kNotReady = -1;
+
 bool is_kernel(Work work) { return work == Work::bound_kernel || work == Work::kernel; }
 
 class Engine {
@@ -46,6 +48,7 @@ class Engine {
     queue_.reserve(state_.progress.size() * 2);
     dirty_actors_.reserve(state_.actors.size());
     start_.resize(input.trace ? state_.streams.size() : 0);
+    ready_.resize(start_.size(), kNotReady);
   }
 
   Run run() {
@@ -156,6 +159,7 @@ class Engine {
     if (issued <= state_.now) return true;
     s.waking = true;
     accounts_[actor].add(state_.now, kHostShare);
+    if (input_.trace) ready_[actor * kStreams + stream] = state_.now;
     queue(static_cast<std::uint32_t>(actor * kStreams) + stream, issued);
     return false;
   }
@@ -168,7 +172,10 @@ class Engine {
     note_event(actor, at, s.step);
     a.host_base = state_.now;
     a.host_index = index + 1;
-    if (input_.trace) record(actor, kHostStream, at, reached, reached);
+    if (input_.trace) {
+      ready_[actor * kStreams + kHostStream] = kNotReady;
+      record(actor, kHostStream, at, reached, reached);
+    }
     // The next host_wait bounds what the host can issue; it must be known before anybody else is woken.
     const auto length = static_cast<std::int32_t>(a.flat->length[kHostStream]);
     const bool wraps = s.next + 1 == length;
@@ -188,7 +195,10 @@ class Engine {
     p.end = state_.now + p.left;
     queue(entity, p.end);
     note_event(actor, at, state_.streams[entity].step);
-    if (input_.trace) start_[entity] = state_.now;
+    if (input_.trace) {
+      start_[entity] = state_.now;
+      if (ready_[entity] == kNotReady) ready_[entity] = state_.now;
+    }
     if (is_kernel(op.work)) {
       accounts_[actor].add(state_.now, kComputeShare);
       if (!shares_cores_ && (++a.kernels > 1 || a.taken_sms > 0)) mark_dirty(actor);
@@ -234,6 +244,7 @@ class Engine {
     CHECK(!meeting.active && (meeting.arrived == 0 || meeting.kind == port.kind),
           "members disagree about a message: verify the schedule first", actor, op.op);
     const auto entity = static_cast<std::uint32_t>(actor * kStreams) + stream;
+    if (input_.trace) ready_[entity] = kNotReady;
     state_.arrivals[meeting.first + meeting.arrived++] = {entity, at, state_.now};
     meeting.kind = port.kind;
     if (meeting.arrived == meeting.needed)
@@ -296,8 +307,8 @@ class Engine {
     if (shares_cores_) give_core_back(actor, static_cast<std::uint32_t>(actor * kStreams) + stream);
     note_event(actor, at, s.step);
     if (input_.trace) {
-      const std::int64_t start = start_[actor * kStreams + stream];
-      record(actor, stream, at, start, start);
+      const std::size_t entity = actor * kStreams + stream;
+      record(actor, stream, at, std::exchange(ready_[entity], kNotReady), start_[entity]);
     }
     s.running = 0;
     complete(actor, stream, s, op);
@@ -443,7 +454,7 @@ class Engine {
   void record(std::uint32_t actor, std::uint32_t stream, std::uint32_t at, std::int64_t ready,
               std::int64_t start) {
     const StreamState& s = state_.streams[actor * kStreams + stream];
-    if (s.step != input_.steps - 1) return;
+    if (s.step >= input_.steps || s.step < input_.steps - input_.traced_steps) return;
     const FlatProgram& flat = *state_.actors[actor].flat;
     run_.trace.push_back({.rank = input_.cast.actors[actor].rank,
                           .op = flat.origins[at].host,
@@ -476,7 +487,8 @@ class Engine {
   std::vector<Account> accounts_;
   std::vector<std::uint32_t> dirty_actors_;
   std::vector<std::int64_t> unfinished_;  // [step]: streams that have not ended it
-  std::vector<std::int64_t> start_;       // [entity], for traces
+  std::vector<std::int64_t> start_;       // [entity], for traces: of the running op
+  std::vector<std::int64_t> ready_;       // the same; kNotReady: nothing is running or waits to be issued
   std::int64_t window_ = 0;               // when the last step began
   bool window_opens_ = false;             // in this instant
   Run run_;

@@ -40,6 +40,7 @@ struct EngineInput {
   bool share = true;            // false: nothing slows anything
   int steps = 2;
   bool trace = false;
+  int traced_steps = 1;
 };
 
 // When a stream completed the last op of a repeat that was cut short, in the last step.

@@ -53,6 +53,8 @@ class Simulation {
     if (result.deadlocked) return result;
     result.step_time = Duration::from_ps(steady.step_time);
     result.trace = std::move(steady.run.trace);
+    if (options_.trace)
+      for (const std::uint32_t c : classes_.class_of) result.representative.push_back(classes_.representative[c]);
     for (std::size_t a = 0; a < cast_.actors.size(); ++a) result.classes.push_back(class_result(steady, a));
     return result;
   }
@@ -73,7 +75,8 @@ class Simulation {
                                   .gpu_sms = cluster_.gpu.sms,
                                   .share = options_.share,
                                   .steps = options_.steps,
-                                  .trace = options_.trace});
+                                  .trace = options_.trace,
+                                  .traced_steps = options_.traced_steps});
     events_ += cut.run.events;
     std::vector<std::int64_t> compute(cast_.durations.size(), -1);  // [profile]
     for (const engine::Actor& actor : cast_.actors) {
@@ -135,6 +138,7 @@ SimulationResult simulate(const schedule::Schedule& schedule, const hardware::Cl
                           const KernelCost& cost, const NetworkModel& network,
                           const SimulationOptions& options) {
   CHECK(options.steps >= 1 && schedule.world >= 1, options.steps, schedule.world);
+  CHECK(options.traced_steps >= 1 && options.traced_steps <= options.steps, options.traced_steps, options.steps);
   return Simulation(schedule, cluster, cost, network, options).result();
 }
 

@@ -49,14 +49,17 @@ struct TraceRecord {
   std::uint32_t op_in_program = 0;  // index into Program::ops
   std::uint32_t microbatch = 0;
   std::int32_t step = 0;
-  Time ready, start, end;  // ready: its own side; start: when all sides were ready
+  // start: when all sides were ready. ready: when its own side was; of an op without other sides, when only its issue by
+  // the host was missing.
+  Time ready, start, end;
 };
 
 struct SimulationOptions {
   bool fold = true;         // simulate ranks of a kind once
   bool extrapolate = true;  // skip microbatches of an exactly periodic steady state
   int steps = 2;            // simulated; the last one is reported
-  bool trace = false;       // keep TraceRecords of the last step (implies no extrapolation)
+  bool trace = false;       // keep TraceRecords (implies no extrapolation)
+  int traced_steps = 1;     // of the last so many of `steps`
   bool share = true;        // transfers share endpoints, communication slows computation
   // Loops over microbatches that are not exactly periodic are simulated in full up to this many events (about
   // a second), and averaged beyond; a quarter of it may be spent on each attempt to find a period.
@@ -67,7 +70,8 @@ struct SimulationResult {
   Duration step_time;  // steady state
   std::vector<ClassResult> classes;
   std::vector<TraceRecord> trace;
-  std::uint64_t events = 0;       // op starts and ends
+  std::vector<std::int64_t> representative;  // with a trace: of each rank, whose records are its own
+  std::uint64_t events = 0;                  // op starts and ends
   std::uint64_t fingerprint = 0;  // of the event stream
   std::int64_t microbatches_simulated = 0;
   bool exact = true;  // false: microbatches were skipped though the loop is not exactly periodic

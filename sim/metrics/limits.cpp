@@ -59,13 +59,16 @@ void refuse_too_large(const scenarios::Scenario& s, const schedule::Schedule& sc
   if (options.extrapolate && !options.trace) return;
   // A trace keeps a record of every op of every simulated rank; without one, ranks of a program share theirs.
   const bool every_rank = options.trace && !options.fold;
-  const double copies = every_rank ? static_cast<double>(ranks_of_a_program(schedule)) : 1.0;
+  const double copies = (every_rank ? static_cast<double>(ranks_of_a_program(schedule)) : 1.0) *
+                        (options.trace ? options.traced_steps : 1);
   double ops = 0.0;
   for (const schedule::Program& program : schedule.programs) ops += copies * unrolled_ops(program);
   if (ops <= kMostUnrolledOps) return;
   refuse(s.origins.global_batch,
-         fmt::format("{:.3g} ops with every microbatch{} unrolled: more than {:.0e} are not {}", ops,
-                     every_rank ? " of every rank" : "", kMostUnrolledOps,
+         fmt::format("{:.3g} ops with every microbatch{}{} unrolled: more than {:.0e} are not {}", ops,
+                     every_rank ? " of every rank" : "",
+                     options.trace && options.traced_steps > 1 ? fmt::format(" of {} steps", options.traced_steps) : "",
+                     kMostUnrolledOps,
                      options.trace ? "traced" : "simulated in full"),
          every_rank ? "a smaller global_batch (fewer microbatches), or a trace without --full"
                     : "a smaller global_batch (fewer microbatches)");
