@@ -1,0 +1,26 @@
+// Random plans train as one rank does.
+#include <gtest/gtest.h>
+
+#include "tests/interpreter/random_plan.h"
+#include "tests/runtime/run/one_rank.h"
+
+namespace orrery::runtime {
+namespace {
+
+class RandomPlans : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(RandomPlans, TrainAsOneRankDoes) {
+  constexpr std::uint64_t kEach = 20;
+  for (std::uint64_t i = 0; i < kEach; ++i) {
+    const std::uint64_t number = GetParam() * kEach + i;
+    scenarios::Scenario scenario = interpreter::random_plan(number);
+    scenario.training.precision = hardware::Precision::fp32;
+    scenario.training.learning_rate = 1e-3;
+    SCOPED_TRACE(testing::Message() << "plan " << number << ": " << interpreter::describe(scenario));
+    expect_one_rank(scenario, true, 4);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Drawn, RandomPlans, testing::Range<std::uint64_t>(0, 10));
+
+}  // namespace
+}  // namespace orrery::runtime
