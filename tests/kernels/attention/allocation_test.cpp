@@ -1,32 +1,9 @@
-// The second call of a shape takes nothing from the heap. Counts every operator new of the program.
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
+// The second call of a shape takes nothing from the heap.
 #include "kernels/cpu/attention/rotary.h"
 #include "kernels/cpu/attention/separate_attention.h"
 #include "kernels/cpu/attention/softmax.h"
+#include "tests/kernels/attention/allocations.h"
 #include "tests/kernels/attention/attention_operands.h"
-
-namespace {
-std::atomic<std::int64_t> allocations{0};
-
-void* allocate(std::size_t size, std::size_t alignment) {
-  ++allocations;
-  void* memory = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-}  // namespace
-
-void* operator new(std::size_t size) { return allocate(size, alignof(std::max_align_t)); }
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  return allocate(size, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace orrery::kernels {
 namespace {
@@ -50,12 +27,12 @@ TEST(AttentionAllocation, NoneInTheSteadyState) {
     softmax_backward(a, p.in(), dp.in(), dp.write());
     attention_dkey(a, dp.in(), in.q, {x.k_of(gradients)});
   };
-  const std::int64_t before = allocations;
+  const std::int64_t before = allocations();
   everything();
-  const std::int64_t first = allocations - before;
+  const std::int64_t first = allocations() - before;
   everything();
   EXPECT_GT(first, 0);
-  EXPECT_EQ(allocations - before - first, 0);
+  EXPECT_EQ(allocations() - before - first, 0);
 }
 
 }  // namespace

@@ -1,0 +1,11 @@
+// Counts what the whole program allocates with new, aligned or not. A file of its own, since GCC takes an
+// inlined replacement of new and delete for a mistake.
+#pragma once
+
+#include <cstdint>
+
+namespace orrery::kernels {
+
+std::int64_t allocations();  // so far, of all threads
+
+}  // namespace orrery::kernels
