@@ -26,7 +26,7 @@ TEST_P(Plans, TrainAsOneRankDoes) {
   scenario.recipe.weight_bytes = scenario.recipe.gradient_bytes = 4;
   plan.set(scenario);
   interpreter::resolve(scenario);
-  expect_one_rank(scenario, in_double, 10);
+  expect_one_rank(scenario, in_double ? kDouble : kFloat, in_double, 10);
 }
 
 std::string name_of(const testing::TestParamInfo<Plans::ParamType>& info) {
@@ -42,6 +42,21 @@ INSTANTIATE_TEST_SUITE_P(Tensor, Plans, all_of(interpreter::tensor_plans()), nam
 INSTANTIATE_TEST_SUITE_P(Pipeline, Plans, all_of(interpreter::pipeline_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Data, Plans, all_of(interpreter::data_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Combined, Plans, all_of(interpreter::combined_plans()), name_of);
+
+// The generated pattern can be learned, and is.
+TEST(Training, TheLossFallsClearly) {
+  for (const std::string name : {"gpt", "llama"}) {
+    Scenario scenario = interpreter::plain_scenario(model_of(name));
+    scenario.training.precision = hardware::Precision::fp32;
+    scenario.training.micro_batch = 4;
+    scenario.parallel.pp = 2;
+    interpreter::resolve(scenario);
+    RunOptions options;
+    options.steps = 80;
+    const PlanOutcome outcome = perform(scenario, options);
+    EXPECT_LT(outcome.losses.back(), 0.6 * outcome.losses.front()) << name;
+  }
+}
 
 }  // namespace
 }  // namespace orrery::runtime

@@ -1,4 +1,5 @@
-// Random plans train as one rank does.
+// Random plans train as one rank does, in double. Tensors may differ by 1e-6: norms of the small vectors that an untrained
+// model has (Gemma's, after each block and of each head) amplify rounding a hundredfold a layer; a wrong plan is off by more.
 #include <gtest/gtest.h>
 
 #include "tests/interpreter/random_plan.h"
@@ -16,8 +17,9 @@ TEST_P(RandomPlans, TrainAsOneRankDoes) {
     scenarios::Scenario scenario = interpreter::random_plan(number);
     scenario.training.precision = hardware::Precision::fp32;
     scenario.training.learning_rate = 1e-3;
+    scenario.training.epsilon = 1e-3;  // else Adam makes steps of any size out of the rounding of gradients near zero
     SCOPED_TRACE(testing::Message() << "plan " << number << ": " << interpreter::describe(scenario));
-    expect_one_rank(scenario, true, 4);
+    expect_one_rank(scenario, {1e-9, 1e-6}, true, 4);
   }
 }
 INSTANTIATE_TEST_SUITE_P(Drawn, RandomPlans, testing::Range<std::uint64_t>(0, 10));
