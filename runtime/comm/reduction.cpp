@@ -5,20 +5,17 @@
 #include <type_traits>
 
 #include "base/check.h"
-#include "kernels/float_types.h"
+#include "kernels/convert.h"
 
 namespace orrery::runtime {
 namespace {
 
-constexpr std::int64_t kBlock = 1024;  // elements: at most 8 KiB each for the accumulator and a copied source
+constexpr std::int64_t kBlock = 1024;  // elements: at most 8 KiB each for the total and a copied or widened source
 
 template <typename T>
-using Accumulator = std::conditional_t<std::is_integral_v<T>, T, kernels::Wide<T>>;
-
+inline constexpr bool is_half = std::is_same_v<T, kernels::bf16> || std::is_same_v<T, kernels::fp16>;
 template <typename T>
-Accumulator<T> widened(T value) {
-  return static_cast<Accumulator<T>>(value);
-}
+using Total = std::conditional_t<is_half<T>, float, T>;
 
 struct Sum {
   template <typename A>
@@ -35,11 +32,7 @@ struct Sum {
 struct Max {
   template <typename A>
   static A combined(A a, A b) {
-    if constexpr (std::is_integral_v<A>) {
-      return a < b ? b : a;
-    } else {
-      return b > a || b != b ? b : a;
-    }
+    return b > a || b != b ? b : a;
   }
 };
 
@@ -53,7 +46,7 @@ const T* next_block(FlatCursor& source, std::int64_t count, T* copied) {
   }
   for (std::int64_t done = 0; done < count;) {
     const FlatCursor::Run part = source.peek(count - done);
-    CHECK(part.count > 0, done, count);
+    DCHECK(part.count > 0, done, count);
     std::copy_n(reinterpret_cast<const T*>(part.data), part.count, copied + done);
     source.advance(part.count);
     done += part.count;
@@ -61,41 +54,54 @@ const T* next_block(FlatCursor& source, std::int64_t count, T* copied) {
   return copied;
 }
 
+// The same, in the type of the total.
+template <typename T>
+const Total<T>* next_wide_block(FlatCursor& source, std::int64_t count, Total<T>* space) {
+  if constexpr (is_half<T>) {
+    std::array<T, kBlock> copied;
+    kernels::widen_row(next_block(source, count, copied.data()), space, count);
+    return space;
+  } else {
+    return next_block(source, count, space);
+  }
+}
+
 template <typename Op, typename T>
-void combine_block(std::span<FlatCursor> sources, std::int64_t count, Accumulator<T>* __restrict total) {
-  std::array<T, kBlock> copied;
-  const T* const first = next_block(sources.front(), count, copied.data());
-  for (std::int64_t i = 0; i < count; ++i) total[i] = widened(first[i]);
+void combine_block(std::span<FlatCursor> sources, std::int64_t count, Total<T>* __restrict total) {
+  std::array<Total<T>, kBlock> space;
+  const Total<T>* const first = next_wide_block<T>(sources.front(), count, total);
+  if (first != total) std::copy_n(first, count, total);
   for (FlatCursor& source : sources.subspan(1)) {
-    const T* const x = next_block(source, count, copied.data());
-    for (std::int64_t i = 0; i < count; ++i) total[i] = Op::combined(total[i], widened(x[i]));
+    const Total<T>* const x = next_wide_block<T>(source, count, space.data());
+    for (std::int64_t i = 0; i < count; ++i) total[i] = Op::combined(total[i], x[i]);
   }
 }
 
 template <typename T>
-void store_block(const Accumulator<T>* __restrict total, FlatCursor& to, std::int64_t count, bool adds) {
-  for (std::int64_t done = 0; done < count;) {
-    const FlatCursor::Run run = to.peek(count - done);
-    CHECK(run.count > 0, done, count);
-    T* const y = reinterpret_cast<T*>(run.data);
-    const Accumulator<T>* const part = total + done;
-    if (adds) {
-      for (std::int64_t i = 0; i < run.count; ++i) y[i] = static_cast<T>(Sum::combined(widened(y[i]), part[i]));
-    } else {
-      for (std::int64_t i = 0; i < run.count; ++i) y[i] = static_cast<T>(part[i]);
-    }
-    to.advance(run.count);
-    done += run.count;
+void store_run(const Total<T>* __restrict total, T* y, std::int64_t count, bool adds) {
+  if constexpr (is_half<T>) {
+    if (adds) return kernels::add_row(total, y, count);
+    kernels::narrow_row(total, y, count);
+  } else if (adds) {
+    for (std::int64_t i = 0; i < count; ++i) y[i] = Sum::combined(y[i], total[i]);
+  } else {
+    std::copy_n(total, count, y);
   }
 }
 
 template <typename Op, typename T>
 void reduce_typed(std::span<FlatCursor> sources, FlatCursor& to, std::int64_t count, bool adds) {
-  std::array<Accumulator<T>, kBlock> total;
+  std::array<Total<T>, kBlock> total;
   for (std::int64_t done = 0; done < count; done += kBlock) {
     const std::int64_t block = std::min(kBlock, count - done);
     combine_block<Op, T>(sources, block, total.data());
-    store_block<T>(total.data(), to, block, adds);
+    for (std::int64_t stored = 0; stored < block;) {
+      const FlatCursor::Run run = to.peek(block - stored);
+      DCHECK(run.count > 0, stored, block);
+      store_run(total.data() + stored, reinterpret_cast<T*>(run.data), run.count, adds);
+      to.advance(run.count);
+      stored += run.count;
+    }
   }
 }
 

@@ -9,6 +9,25 @@
 
 namespace orrery::runtime {
 
+namespace {
+
+// Copies the sources, one piece behind the other, and lets them be the copies. The space stays for the next time.
+void keep(MeetingSeat& seat, std::int64_t element_bytes) {
+  FlatCursor from(seat.sources, {}, element_bytes);
+  seat.kept.resize(static_cast<std::size_t>(from.left() * element_bytes));
+  seat.kept_pieces.clear();
+  std::byte* place = seat.kept.data();
+  for (const Piece& piece : seat.sources) {
+    seat.kept_pieces.push_back({place, 1, piece.count(), piece.count()});
+    place += piece.count() * element_bytes;
+  }
+  FlatCursor to(seat.kept_pieces, {}, element_bytes);
+  copy_elements(from, to, from.left(), element_bytes);
+  seat.sources = seat.kept_pieces;
+}
+
+}  // namespace
+
 Meeting& Line::open(std::uint64_t sequence) {
   for (const std::unique_ptr<Meeting>& meeting : open_)
     if (meeting->sequence == sequence) return *meeting;
@@ -19,11 +38,14 @@ Meeting& Line::open(std::uint64_t sequence) {
   return *open_.back();
 }
 
-Meeting& Line::come(std::uint64_t sequence, std::size_t seat, const MeetingSeat& mine) {
+Meeting& Line::come(std::size_t seat, const CallDigest& digest, std::span<const Piece> sources, bool keeps) {
   const std::lock_guard lock(mutex_);
-  Meeting& meeting = open(sequence);
-  CHECK(meeting.seats[seat].digest == nullptr, mine.digest->what.data(), sequence);
-  meeting.seats[seat] = mine;
+  Meeting& meeting = open(digest.sequence);
+  MeetingSeat& mine = meeting.seats[seat];
+  CHECK(mine.digest == nullptr, digest.what.data(), digest.sequence);
+  mine.digest = &digest;
+  mine.sources = sources;
+  if (keeps) keep(mine, bytes_of(digest.element));
   if (++meeting.come < seats_ || meeting.broken.load()) return meeting;
   for (const MeetingSeat& other : meeting.seats) {
     meeting.error = misfit(*meeting.seats.front().digest, *other.digest);
@@ -56,7 +78,7 @@ void Line::give_up(Meeting& meeting, std::size_t seat) {
 void Line::close_if_empty(Meeting& meeting) {
   if (meeting.left < seats_) return;
   const auto place = std::find_if(open_.begin(), open_.end(), [&](const auto& m) { return m.get() == &meeting; });
-  std::fill(meeting.seats.begin(), meeting.seats.end(), MeetingSeat{});
+  for (MeetingSeat& seat : meeting.seats) seat.digest = nullptr;
   meeting.come = meeting.left = 0;
   meeting.error.clear();
   meeting.complete.store(false);

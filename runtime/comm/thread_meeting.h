@@ -7,6 +7,9 @@
 //   broken          a misfit, or somebody gave up: everybody throws `error`
 //   readers         who touches others' memory at this instant; giving up waits until it is 0
 //
+// What a seat of a small collective brings is copied into the meeting, so that nobody needs its memory any more; then one
+// wait is enough, where two (all_reduce: three) are needed to know that everybody has read.
+//
 // Coming and leaving take the line's mutex; everything between is atomics. Few meetings of a line are open at once (each
 // stream of a rank is in order), so they are searched one by one. Closed ones are used again: nothing is allocated
 // in the steady state.
@@ -27,7 +30,9 @@ namespace orrery::runtime {
 
 struct MeetingSeat {
   const CallDigest* digest = nullptr;  // null: has not come
-  std::span<const Piece> sources;
+  std::span<const Piece> sources;      // of the rank's memory, or of what is kept
+  std::vector<Piece> kept_pieces;
+  std::vector<std::byte> kept;
 };
 
 struct Meeting {
@@ -46,8 +51,8 @@ class Line {
  public:
   explicit Line(std::size_t seats) : seats_(seats) {}
 
-  // Takes the seat in the meeting of that number. A misfit breaks it.
-  Meeting& come(std::uint64_t sequence, std::size_t seat, const MeetingSeat& mine);
+  // Takes the seat in the meeting of the digest's number. `keeps`: copies what the sources hold. A misfit breaks it.
+  Meeting& come(std::size_t seat, const CallDigest& digest, std::span<const Piece> sources, bool keeps);
   // This seat is done with it, and nobody needs its memory.
   void leave(Meeting& meeting);
   // This seat ends without having finished. Returns when nobody touches its memory.

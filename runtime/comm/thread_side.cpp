@@ -7,6 +7,14 @@
 namespace orrery::runtime {
 namespace {
 
+constexpr std::int64_t kKeptBytes = 4096;  // that a seat of a collective brings, at most, to be copied into the meeting
+
+// Whether it does is the same on all seats that fit together.
+bool keeps(const CommCall& call, const CallDigest& digest) {
+  return call.kind != CommKind::send && call.kind != CommKind::recv && call.kind != CommKind::barrier &&
+         digest.elements * bytes_of(call.element) <= kKeptBytes;
+}
+
 // Marks that this thread touches others' memory, unless somebody has broken the meeting off.
 class Reading {
  public:
@@ -29,22 +37,25 @@ ThreadSide::ThreadSide(CommCall call, Line& line, std::vector<int> ranks, const 
       line_(&line),
       ranks_(std::move(ranks)),
       digest_(digest_of(call_, ranks_[seat_], 0)),
+      keeps_(keeps(call_, digest_)),
       reduction_{call_.element, call_.reduce, call_.adds},
       element_bytes_(bytes_of(call_.element)),
       sources_(ranks_.size()) {
+  plan_.whole = keeps_ && call_.kind == CommKind::all_reduce;
   const int rounds = plan_.rounds();
+  const auto gives_at_end = [&](int any) { return !keeps_ && rounds > 0 && plan_.gives_anything(rounds - 1, any); };
   for (int other = 0; other < plan_.seats; ++other) {
     ThreadBell* const bell = bells[static_cast<std::size_t>(other)];
     for (int r = 0; r < rounds; ++r)
       if (plan_.takes_anything(r, other)) ++takers_[static_cast<std::size_t>(r)];
     if (other == seat) continue;
     all_others_.push_back(bell);
-    if (rounds == 0 || plan_.takes_anything(0, other)) wait_for_all_to_come_.push_back(bell);
+    if (plan_.takes_anything(0, other) || !gives_at_end(other)) wait_for_all_to_come_.push_back(bell);
     for (int r = 0; r < rounds; ++r)
-      if (r + 1 < rounds || plan_.gives_anything(r, other)) wait_for_round_[static_cast<std::size_t>(r)].push_back(bell);
+      if (r + 1 < rounds || gives_at_end(other)) wait_for_round_[static_cast<std::size_t>(r)].push_back(bell);
   }
   for (int r = 0; r < rounds; ++r) takes_[static_cast<std::size_t>(r)] = plan_.takes_anything(r, seat);
-  gives_at_end_ = rounds > 0 && plan_.gives_anything(rounds - 1, seat);
+  gives_at_end_ = gives_at_end(seat);
 }
 
 void ThreadSide::start(std::uint64_t sequence) {
@@ -52,7 +63,7 @@ void ThreadSide::start(std::uint64_t sequence) {
   digest_.sequence = sequence;
   round_ = taken_from_ = 0;
   took_ = opened_ = false;
-  meeting_ = &line_->come(sequence, seat_, {&digest_, sources_of(call_)});
+  meeting_ = &line_->come(seat_, digest_, sources_of(call_), keeps_);
   if (meeting_->broken.load()) {
     ring(all_others_);
   } else if (meeting_->complete.load()) {

@@ -36,6 +36,7 @@ class ThreadSide {
   Line* line_;
   std::vector<int> ranks_;
   CallDigest digest_;
+  bool keeps_;  // what it brings is copied
   Reduction reduction_;
   std::int64_t element_bytes_;
 
