@@ -76,7 +76,7 @@ void expect_independent(const std::function<std::pair<std::uint32_t, std::uint32
 }
 
 TEST(Draws, OfNeighbouringElementsAreIndependent) {
-  for (const std::uint64_t lag : {1, 2, 8, 16, 31, 32, 64, 1024})
+  for (const std::uint64_t lag : {1U, 2U, 8U, 16U, 31U, 32U, 64U, 1024U})
     expect_independent([&](std::uint64_t e) { return std::pair(draw(7, e), draw(7, e + lag)); });
 }
 
