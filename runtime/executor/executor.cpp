@@ -141,6 +141,7 @@ void Executor::make_communicators() {
   std::vector<int> all;
   for (int r = 0; r < world_.size(); ++r) all.push_back(r);
   everybody_ = world_.communicator(all, "end of step");
+  between_runs_ = world_.communicator(all, "between runs");
   for (const schedule::Group& group : plan_.schedule->groups) {
     communicators_.emplace_back();
     if (!group.contains(plan_.rank) || group.size < 2) continue;
@@ -403,12 +404,16 @@ void Executor::start_at(std::int64_t step) {
   for (std::size_t op = 0; op < plan_.ops.size(); ++op) done_[op].store(step);
 }
 
-void Executor::complete(Transfer& transfer, std::uint64_t sequence) {
-  const std::uint64_t sequences[] = {sequence};
-  transfer.start(sequences);
+void Executor::complete(CommCall call) {
+  if (world_.size() == 1) return;
+  std::vector<CommCall> calls;
+  calls.push_back(std::move(call));
+  const auto transfer = between_runs_->prepare(std::move(calls));
+  const std::uint64_t sequences[] = {completed_++};
+  transfer->start(sequences);
   for (;;) {
     const std::uint64_t heard = world_.bell().heard();
-    if (transfer.test()) return;
+    if (transfer->test()) return;
     if (stop_.failed()) throw Stopped();
     world_.bell().wait(heard);
   }

@@ -66,9 +66,9 @@ class Executor {
   std::int64_t settled() const { return settled_.load(std::memory_order_acquire); }
   // A number of this rank that is added up over all ranks at the end of each step, and the last such sum.
   std::atomic<double> contribution{0.0}, total_contribution{0.0};
-  // Blocks until a transfer that is no op of the schedule is done. Not while a run is under way.
-  void complete(Transfer& transfer, std::uint64_t sequence);
-  Communicator& everybody() { return *everybody_; }
+  // Performs a collective of all ranks that is no op of the schedule, and blocks until it is done. Not while a run is under
+  // way; all ranks make the same such calls in the same order.
+  void complete(CommCall call);
   bool stopped_early() const { return stopped_early_; }
   // The first element of a persistent buffer's instance.
   std::byte* address(BufferId buffer, std::uint32_t instance) const;
@@ -118,6 +118,8 @@ class Executor {
 
   std::vector<std::unique_ptr<Communicator>> communicators_;     // by group; null where the rank is in none
   std::unique_ptr<Communicator> everybody_;                      // for StepEnd
+  std::unique_ptr<Communicator> between_runs_;                   // for complete()
+  std::uint64_t completed_ = 0;                                  // calls of complete()
   std::unique_ptr<std::atomic<std::int64_t>[]> done_;            // by op: the last step it ended in, plus 1
   std::vector<std::int64_t> ended_at_;                           // by op, published by done_
   std::vector<std::uint8_t> rings_;                              // by op: another lane waits for it

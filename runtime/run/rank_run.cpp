@@ -82,8 +82,7 @@ void RankRun::agree() const {
   call.x.push_back({reinterpret_cast<std::byte*>(own.data()), 1, 2, 2});
   call.y.push_back({reinterpret_cast<std::byte*>(words.data()), 1, 2 * world_.size(), 2 * world_.size()});
   call.what = "comparison of schedules";
-  const auto transfer = executor_->everybody().prepare({std::move(call)});
-  executor_->complete(*transfer, 0);
+  executor_->complete(std::move(call));
   std::vector<std::size_t> others;
   for (std::size_t r = 0; r < size; ++r)
     if (words[2 * r] != words[0] || words[2 * r + 1] != words[1]) others.push_back(r);
@@ -168,12 +167,9 @@ void RankRun::finish_saving() {
   if (world_.rank() != 0) saving_->thread.join();
   while (world_.rank() == 0 && executor_->contribution.load() < 1.0 && !saving_->error)
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  if (world_.size() > 1) {
-    CommCall call;
-    call.what = "checkpoint written by all";
-    const auto barrier = executor_->everybody().prepare({std::move(call)});
-    executor_->complete(*barrier, static_cast<std::uint64_t>(executor_->next_step()));
-  }
+  CommCall barrier;
+  barrier.what = "checkpoint written by all";
+  executor_->complete(std::move(barrier));
   saving_->everybody_saved.store(true);
   if (world_.rank() == 0) saving_->thread.join();
   if (saving_->error) std::rethrow_exception(std::exchange(saving_->error, nullptr));
