@@ -92,9 +92,8 @@ void differentiate_tile(const Backward<T>& b, const TileOf& tile, const Band& ba
     } else {
       multiply();
     }
-    const std::int64_t defined = band.defined<W>(r);
-    std::fill(row + vectors, row + defined, W{0});
-    std::fill(drow + keys, drow + defined, W{0});
+    for (W* masked : {row, drow})
+      std::fill(masked + vectors, masked + std::max(vectors, band.visible_to_group(r)), W{0});
   }
 }
 

@@ -45,7 +45,8 @@ void softmax_tile(Forward<T>& f, const TileOf& tile, const Band& band, std::int6
   const W slope = f.a.alibi ? static_cast<W>(f.a.alibi_slope(tile.head)) : W{0};
   for (std::int64_t r = 0; r < band.queries; ++r) {
     W* row = f.scores + r * kKeyTile;
-    const std::int64_t keys = band.visible(r), query = tile.first_query + r;
+    const std::int64_t keys = band.visible(r), vectors = round_up(keys, lane_count<W>),
+                       query = tile.first_query + r;
     if (f.a.alibi) add_alibi(row, keys, slope, first_key - query);
     pad_with_minus_infinity(row, keys);
     const W here = row_maximum(row, keys);
@@ -60,7 +61,7 @@ void softmax_tile(Forward<T>& f, const TileOf& tile, const Band& band, std::int6
     }
     f.running_sum[r] += exponentiate_row(row, row, keys, f.running_maximum[r]);
     if (f.dropout.drops()) DroppedRow(f.dropout, f.a, {tile.j, tile.head, query, first_key}, keys).apply(row);
-    std::fill(row + round_up(keys, lane_count<W>), row + band.defined<W>(r), W{0});
+    std::fill(row + vectors, row + std::max(vectors, band.visible_to_group(r)), W{0});
   }
 }
 

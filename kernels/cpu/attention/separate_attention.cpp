@@ -24,10 +24,8 @@ void for_each_tile(std::int64_t sequence, std::int64_t first_query, Visit&& visi
 
 template <typename T, typename W = Wide<T>>
 void gather_tile(Square<const T> x, const Band& band, std::int64_t query, std::int64_t key, W* to) {
-  for (std::int64_t r = 0; r < band.queries; ++r) {
+  for (std::int64_t r = 0; r < band.queries; ++r)
     widen_row(x.at(query + r, key), to + r * kKeyTile, band.keys);
-    std::fill(to + r * kKeyTile + band.keys, to + r * kKeyTile + band.defined<W>(r), W{0});
-  }
 }
 
 template <typename T>

@@ -33,18 +33,13 @@ struct Band {
   std::int64_t visible(std::int64_t query) const {
     return causal ? std::clamp<std::int64_t>(query + offset + 1, 0, keys) : keys;
   }
-  // Of the group of rows that holds the query.
+  // Of the group of rows that holds the query. A row of probabilities must be defined up to here, with 0
+  // where masked: tiles are whole groups, so the last key group of which a step reads the row ends here, too.
   std::int64_t visible_to_group(std::int64_t query) const {
     return visible(std::min(query / kGroup * kGroup + kGroup, queries) - 1);
   }
   std::int64_t first_query(std::int64_t key) const {
     return causal ? std::clamp<std::int64_t>(key - offset, 0, queries) : 0;
-  }
-  // The row of probabilities must be defined, with 0 where masked, up to here: the products read whole
-  // groups.
-  template <typename W>
-  std::int64_t defined(std::int64_t query) const {
-    return std::min(round_up(visible_to_group(query) + kGroup - 1, lane_count<W>), kKeyTile);
   }
 };
 
@@ -131,7 +126,8 @@ void product_by_query(const Band& band, bool adds, const W* x, Panels<W> right, 
   }
 }
 
-// sums[keys x columns] += x[queries x keys]ᵀ right[queries x columns]
+// sums[keys x columns] += x[queries x keys]ᵀ right[queries x columns]. sums has whole groups of rows; what x
+// holds behind the last key only reaches rows behind the last key.
 template <typename W>
 [[gnu::noinline]] void product_by_key(const Band& band, const W* x, Panels<W> right, Sums<W> sums) {
   const std::int64_t keys = band.visible(band.queries - 1);

@@ -80,6 +80,15 @@ TEST(FusedAttention, BackwardIsTheDerivativeOfForward) {
   }
 }
 
+// The slopes of Press et al. for 8 heads are 1/2, 1/4, ..., 1/256, whichever rank holds a head.
+TEST(AttentionShape, AlibiSlopesBelongToTheModelsHeads) {
+  const AttentionShape whole{.heads = 8, .kv_heads = 8, .total_heads = 8};
+  const AttentionShape second_half{.heads = 4, .kv_heads = 4, .first_head = 4, .total_heads = 8};
+  EXPECT_EQ(whole.alibi_slope(0), 0.5);
+  EXPECT_EQ(whole.alibi_slope(7), 1.0 / 256);
+  EXPECT_EQ(second_half.alibi_slope(1), 1.0 / 64);
+}
+
 // A sequence gets the same bits alone and among others, and whatever the scratch held before.
 TEST(FusedAttention, ASequenceDoesNotDependOnItsNeighbours) {
   AttentionCase c = numbered_case(2, 101, 40);
