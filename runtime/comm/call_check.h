@@ -16,13 +16,14 @@ void check_call(const CommCall& call, int size);
 
 struct CallDigest {
   std::uint64_t sequence = 0, signature = 0;
-  std::int64_t elements = 0;       // of what each side brings to the meeting: of y for recv, all_reduce, broadcast, else of x
-  std::uint64_t counts = 0;        // hash of the pieces' counts
+  std::int64_t elements =
+      0;                     // of what each side brings to the meeting: of y for recv, all_reduce, broadcast, else of x
+  std::uint64_t counts = 0;  // hash of the pieces' counts
   std::int32_t rank = 0;
   CommKind kind = CommKind::barrier;  // a message's is `send` on both sides
   CommReduce reduce = CommReduce::sum;
   Element element = Element::fp32;
-  std::array<char, 129> what{};    // cut where it is longer
+  std::array<char, 129> what{};  // cut where it is longer
 };
 static_assert(std::is_trivially_copyable_v<CallDigest>);
 

@@ -27,7 +27,16 @@ enum class Element : std::uint8_t { fp32, fp64, bf16, fp16, int32, byte };
 std::int64_t bytes_of(Element element);
 std::string_view name_of(Element element);
 
-enum class CommKind : std::uint8_t { send, recv, all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, barrier };
+enum class CommKind : std::uint8_t {
+  send,
+  recv,
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  all_to_all,
+  broadcast,
+  barrier
+};
 std::string_view name_of(CommKind kind);
 enum class CommReduce : std::uint8_t { sum, max };  // max: a NaN wins
 inline constexpr std::uint32_t kChannels = 16;      // of one group, both directions
@@ -40,19 +49,19 @@ struct Piece {
 };
 
 // One call. x and y are read and written as docs/schedule.md, section 7, says for each kind; several pieces are one
-// coalesced call, matched in order (for each pair x[i], y[i]: one piece of the collective). Pieces may be of no elements.
-// Matched pieces have equal counts; their rows and strides may differ. x and y overlap only where reduce_scatter's y is
-// the member's own chunk of x, or all_gather's x its own chunk of y (in place).
+// coalesced call, matched in order (for each pair x[i], y[i]: one piece of the collective). Pieces may be of no
+// elements. Matched pieces have equal counts; their rows and strides may differ. x and y overlap only where
+// reduce_scatter's y is the member's own chunk of x, or all_gather's x its own chunk of y (in place).
 struct CommCall {
   CommKind kind = CommKind::barrier;
   CommReduce reduce = CommReduce::sum;
   Element element = Element::fp32;
-  bool adds = false;              // reduce_scatter: y += instead of y =
-  std::int64_t peer = 0;          // send, recv: index in the group
-  std::uint32_t channel = 0;      // send, recv: messages of one channel meet in order; below kChannels
+  bool adds = false;          // reduce_scatter: y += instead of y =
+  std::int64_t peer = 0;      // send, recv: index in the group
+  std::uint32_t channel = 0;  // send, recv: messages of one channel meet in order; below kChannels
   std::vector<Piece> x, y;
-  std::uint64_t signature = 0;    // equal on all sides of one meeting, else CommError
-  std::string what;               // for messages to people: "all_reduce (layer_backward.7, unit 3, microbatch 0)"
+  std::uint64_t signature = 0;  // equal on all sides of one meeting, else CommError
+  std::string what;             // for messages to people: "all_reduce (layer_backward.7, unit 3, microbatch 0)"
 };
 
 struct CommError : std::runtime_error {
@@ -90,9 +99,9 @@ class Communicator {
 class Bell {
  public:
   virtual ~Bell() = default;
-  virtual std::uint64_t heard() const = 0;         // take before looking
-  virtual void ring() = 0;                         // after changing something that others look at
-  virtual void wait(std::uint64_t heard) = 0;      // returns when rung since; may return early
+  virtual std::uint64_t heard() const = 0;     // take before looking
+  virtual void ring() = 0;                     // after changing something that others look at
+  virtual void wait(std::uint64_t heard) = 0;  // returns when rung since; may return early
 };
 
 // One rank's end of the job.

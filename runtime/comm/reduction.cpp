@@ -108,12 +108,18 @@ void reduce_typed(std::span<FlatCursor> sources, FlatCursor& to, std::int64_t co
 template <typename Op>
 void reduce_with(Element element, std::span<FlatCursor> sources, FlatCursor& to, std::int64_t count, bool adds) {
   switch (element) {
-    case Element::fp32: return reduce_typed<Op, float>(sources, to, count, adds);
-    case Element::fp64: return reduce_typed<Op, double>(sources, to, count, adds);
-    case Element::bf16: return reduce_typed<Op, kernels::bf16>(sources, to, count, adds);
-    case Element::fp16: return reduce_typed<Op, kernels::fp16>(sources, to, count, adds);
-    case Element::int32: return reduce_typed<Op, std::int32_t>(sources, to, count, adds);
-    case Element::byte: return reduce_typed<Op, std::uint8_t>(sources, to, count, adds);
+    case Element::fp32:
+      return reduce_typed<Op, float>(sources, to, count, adds);
+    case Element::fp64:
+      return reduce_typed<Op, double>(sources, to, count, adds);
+    case Element::bf16:
+      return reduce_typed<Op, kernels::bf16>(sources, to, count, adds);
+    case Element::fp16:
+      return reduce_typed<Op, kernels::fp16>(sources, to, count, adds);
+    case Element::int32:
+      return reduce_typed<Op, std::int32_t>(sources, to, count, adds);
+    case Element::byte:
+      return reduce_typed<Op, std::uint8_t>(sources, to, count, adds);
   }
 }
 

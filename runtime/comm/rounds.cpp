@@ -15,13 +15,18 @@ bool Plan::takes(int round, int to, int from) const {
   if (round >= rounds()) return false;
   switch (kind) {
     case CommKind::send:
-    case CommKind::recv: return from == 0 && to == 1;
-    case CommKind::broadcast: return from == 0 && to != 0;
-    case CommKind::all_reduce: return round == 0 || from != to;
+    case CommKind::recv:
+      return from == 0 && to == 1;
+    case CommKind::broadcast:
+      return from == 0 && to != 0;
+    case CommKind::all_reduce:
+      return round == 0 || from != to;
     case CommKind::reduce_scatter:
     case CommKind::all_gather:
-    case CommKind::all_to_all: return true;
-    case CommKind::barrier: return false;
+    case CommKind::all_to_all:
+      return true;
+    case CommKind::barrier:
+      return false;
   }
   return false;
 }
@@ -41,13 +46,16 @@ bool Plan::gives_anything(int round, int from) const {
 Chunk Plan::source(int round, int to, int from) const {
   switch (kind) {
     case CommKind::all_to_all:
-    case CommKind::reduce_scatter: return {to, seats};
-    case CommKind::all_reduce: return whole ? Chunk{} : Chunk{round == 0 ? to : from, seats};
+    case CommKind::reduce_scatter:
+      return {to, seats};
+    case CommKind::all_reduce:
+      return whole ? Chunk{} : Chunk{round == 0 ? to : from, seats};
     case CommKind::send:
     case CommKind::recv:
     case CommKind::broadcast:
     case CommKind::all_gather:
-    case CommKind::barrier: return {};
+    case CommKind::barrier:
+      return {};
   }
   return {};
 }
@@ -55,13 +63,16 @@ Chunk Plan::source(int round, int to, int from) const {
 Chunk Plan::target(int round, int to, int from) const {
   switch (kind) {
     case CommKind::all_to_all:
-    case CommKind::all_gather: return {from, seats};
-    case CommKind::all_reduce: return whole ? Chunk{} : Chunk{round == 0 ? to : from, seats};
+    case CommKind::all_gather:
+      return {from, seats};
+    case CommKind::all_reduce:
+      return whole ? Chunk{} : Chunk{round == 0 ? to : from, seats};
     case CommKind::send:
     case CommKind::recv:
     case CommKind::broadcast:
     case CommKind::reduce_scatter:
-    case CommKind::barrier: return {};
+    case CommKind::barrier:
+      return {};
   }
   return {};
 }

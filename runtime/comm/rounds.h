@@ -35,7 +35,7 @@ struct Plan {
   int rounds() const;
   bool reduces(int round) const;  // => rather than ->
   bool takes(int round, int to, int from) const;
-  bool takes_anything(int round, int to) const;   // from whomever
+  bool takes_anything(int round, int to) const;  // from whomever
   bool gives_anything(int round, int from) const;
   Chunk source(int round, int to, int from) const;
   Chunk target(int round, int to, int from) const;

@@ -7,12 +7,12 @@
 //   broken          a misfit, or somebody gave up: everybody throws `error`
 //   readers         who touches others' memory at this instant; giving up waits until it is 0
 //
-// What a seat of a small collective brings is copied into the meeting, so that nobody needs its memory any more; then one
-// wait is enough, where two (all_reduce: three) are needed to know that everybody has read.
+// What a seat of a small collective brings is copied into the meeting, so that nobody needs its memory any more; then
+// one wait is enough, where two (all_reduce: three) are needed to know that everybody has read.
 //
-// Coming and leaving take the line's mutex; everything between is atomics. Few meetings of a line are open at once (each
-// stream of a rank is in order), so they are searched one by one. Closed ones are used again: nothing is allocated
-// in the steady state.
+// Coming and leaving take the line's mutex; everything between is atomics. Few meetings of a line are open at once
+// (each stream of a rank is in order), so they are searched one by one. Closed ones are used again: nothing is
+// allocated in the steady state.
 #pragma once
 
 #include <array>

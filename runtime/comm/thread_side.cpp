@@ -30,7 +30,8 @@ class Reading {
 
 }  // namespace
 
-ThreadSide::ThreadSide(CommCall call, Line& line, std::vector<int> ranks, const std::vector<ThreadBell*>& bells, int seat)
+ThreadSide::ThreadSide(CommCall call, Line& line, std::vector<int> ranks, const std::vector<ThreadBell*>& bells,
+                       int seat)
     : call_(std::move(call)),
       plan_{call_.kind, static_cast<int>(ranks.size())},
       seat_(static_cast<std::size_t>(seat)),

@@ -49,9 +49,9 @@ class ThreadSide {
 
   Meeting* meeting_ = nullptr;  // under way
   int round_ = 0;
-  bool took_ = false;           // all of this round
-  bool opened_ = false;         // the cursors, for this round (reducing) or for what is taken from one seat
-  int taken_from_ = 0;          // copying: seats that are done with
+  bool took_ = false;    // all of this round
+  bool opened_ = false;  // the cursors, for this round (reducing) or for what is taken from one seat
+  int taken_from_ = 0;   // copying: seats that are done with
   std::vector<FlatCursor> sources_;
   FlatCursor target_;
 };

@@ -20,7 +20,10 @@ using Bells = std::deque<ThreadBell>;
 // What the members of one communicator share.
 struct Group {
   Group(std::vector<int> members, std::string given_name, std::shared_ptr<Bells> shared_bells)
-      : ranks(std::move(members)), name(std::move(given_name)), bells(std::move(shared_bells)), collectives(ranks.size()) {}
+      : ranks(std::move(members)),
+        name(std::move(given_name)),
+        bells(std::move(shared_bells)),
+        collectives(ranks.size()) {}
 
   Line& messages(std::int64_t from, std::int64_t to, std::uint32_t channel) {
     const std::lock_guard lock(mutex);
@@ -45,7 +48,8 @@ struct Hub {
     std::vector<std::shared_ptr<Group>>& made = groups[ranks];
     if (index == made.size()) made.push_back(std::make_shared<Group>(ranks, name, bells));
     if (made[index]->name != name)
-      throw CommError(fmt::format("communicators are not made in the same order: {} meets {}", name, made[index]->name));
+      throw CommError(
+          fmt::format("communicators are not made in the same order: {} meets {}", name, made[index]->name));
     return made[index];
   }
 

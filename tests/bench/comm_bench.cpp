@@ -1,7 +1,7 @@
 // Latency and bandwidth of messages and collectives between ranks that are threads, by size and number of ranks, in the
-// measures of nccl-tests (doc/PERFORMANCE.md): algbw = bytes / time, where bytes are those of the larger of x and y, and
-// busbw = algbw x 2(n-1)/n for all_reduce, (n-1)/n for reduce_scatter and all_gather, 1 for send/recv: what would go over
-// each rank's link. With more ranks than cores the ranks take turns, and both fall accordingly.
+// measures of nccl-tests (doc/PERFORMANCE.md): algbw = bytes / time, where bytes are those of the larger of x and y,
+// and busbw = algbw x 2(n-1)/n for all_reduce, (n-1)/n for reduce_scatter and all_gather, 1 for send/recv: what would
+// go over each rank's link. With more ranks than cores the ranks take turns, and both fall accordingly.
 #include <benchmark/benchmark.h>
 
 #include <thread>

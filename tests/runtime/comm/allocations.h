@@ -1,5 +1,5 @@
-// Counts what the whole program allocates with new. A file of its own, since GCC takes an inlined replacement of new and
-// delete for a mistake.
+// Counts what the whole program allocates with new. A file of its own, since GCC takes an inlined replacement of new
+// and delete for a mistake.
 #pragma once
 
 #include <cstdint>

@@ -10,15 +10,15 @@
 namespace orrery::runtime::test {
 namespace {
 
-constexpr Element kElements[] = {Element::fp32, Element::fp64, Element::bf16,
+constexpr Element kElements[] = {Element::fp32, Element::fp64,  Element::bf16,
                                  Element::fp16, Element::int32, Element::byte};
 constexpr CommKind kCollectives[] = {CommKind::all_reduce, CommKind::reduce_scatter, CommKind::all_gather,
                                      CommKind::all_to_all, CommKind::broadcast};
 
 struct Case {
-  CommCall call;                      // without memory
-  std::vector<std::int64_t> counts;   // of each piece; times the members where it is cut into chunks
-  bool same_layout = true;            // else each member lays its pieces out in another way
+  CommCall call;                     // without memory
+  std::vector<std::int64_t> counts;  // of each piece; times the members where it is cut into chunks
+  bool same_layout = true;           // else each member lays its pieces out in another way
 };
 
 struct Counts {
@@ -27,14 +27,19 @@ struct Counts {
 
 Counts counts_of(CommKind kind, std::int64_t count, std::int64_t n) {
   switch (kind) {
-    case CommKind::reduce_scatter: return {count * n, count};
-    case CommKind::all_gather: return {count, count * n};
-    case CommKind::all_to_all: return {count * n, count * n};
+    case CommKind::reduce_scatter:
+      return {count * n, count};
+    case CommKind::all_gather:
+      return {count, count * n};
+    case CommKind::all_to_all:
+      return {count * n, count * n};
     case CommKind::all_reduce:
-    case CommKind::broadcast: return {-1, count};
+    case CommKind::broadcast:
+      return {-1, count};
     case CommKind::send:
     case CommKind::recv:
-    case CommKind::barrier: break;
+    case CommKind::barrier:
+      break;
   }
   return {-1, -1};
 }

@@ -53,12 +53,18 @@ Flat combined_as(CommReduce reduce, const std::vector<Flat>& members, const Flat
 
 Flat combined_with(Element element, CommReduce reduce, const std::vector<Flat>& members, const Flat* y) {
   switch (element) {
-    case Element::fp32: return combined_as<float, float>(reduce, members, y);
-    case Element::fp64: return combined_as<double, double>(reduce, members, y);
-    case Element::bf16: return combined_as<bf16, float>(reduce, members, y);
-    case Element::fp16: return combined_as<fp16, float>(reduce, members, y);
-    case Element::int32: return combined_as<std::int32_t, std::int64_t>(reduce, members, y);
-    case Element::byte: return combined_as<std::uint8_t, std::uint32_t>(reduce, members, y);
+    case Element::fp32:
+      return combined_as<float, float>(reduce, members, y);
+    case Element::fp64:
+      return combined_as<double, double>(reduce, members, y);
+    case Element::bf16:
+      return combined_as<bf16, float>(reduce, members, y);
+    case Element::fp16:
+      return combined_as<fp16, float>(reduce, members, y);
+    case Element::int32:
+      return combined_as<std::int32_t, std::int64_t>(reduce, members, y);
+    case Element::byte:
+      return combined_as<std::uint8_t, std::uint32_t>(reduce, members, y);
   }
   return {};
 }
@@ -71,12 +77,24 @@ Flat drawn(Element element, std::int64_t count, std::uint64_t seed) {
     const std::uint64_t bits = mixed(seed * 0x10001U + i);
     const double number = drawn_number(bits);
     switch (element) {
-      case Element::fp32: put(flat, i, static_cast<float>(number)); break;
-      case Element::fp64: put(flat, i, number); break;
-      case Element::bf16: put(flat, i, bf16(static_cast<float>(number))); break;
-      case Element::fp16: put(flat, i, fp16(static_cast<float>(number))); break;
-      case Element::int32: put(flat, i, static_cast<std::int32_t>(bits)); break;
-      case Element::byte: put(flat, i, static_cast<std::uint8_t>(bits)); break;
+      case Element::fp32:
+        put(flat, i, static_cast<float>(number));
+        break;
+      case Element::fp64:
+        put(flat, i, number);
+        break;
+      case Element::bf16:
+        put(flat, i, bf16(static_cast<float>(number)));
+        break;
+      case Element::fp16:
+        put(flat, i, fp16(static_cast<float>(number)));
+        break;
+      case Element::int32:
+        put(flat, i, static_cast<std::int32_t>(bits));
+        break;
+      case Element::byte:
+        put(flat, i, static_cast<std::uint8_t>(bits));
+        break;
     }
   }
   return flat;
@@ -111,16 +129,27 @@ Pieces expected(const CommCall& call, int index, const std::vector<Pieces>& x, c
     for (const Pieces& member : y) all_y.push_back(member[p]);
     for (const Flat& member : all_x) chunks.push_back(chunk(member, me, n));
     switch (call.kind) {
-      case CommKind::all_reduce: result.push_back(combined(call.element, call.reduce, all_y)); break;
-      case CommKind::reduce_scatter:
-        result.push_back(call.adds ? added(call.element, y[me][p], chunks) : combined(call.element, call.reduce, chunks));
+      case CommKind::all_reduce:
+        result.push_back(combined(call.element, call.reduce, all_y));
         break;
-      case CommKind::all_gather: result.push_back(concatenated(all_x)); break;
-      case CommKind::all_to_all: result.push_back(concatenated(chunks)); break;
-      case CommKind::broadcast: result.push_back(all_y.front()); break;
+      case CommKind::reduce_scatter:
+        result.push_back(call.adds ? added(call.element, y[me][p], chunks)
+                                   : combined(call.element, call.reduce, chunks));
+        break;
+      case CommKind::all_gather:
+        result.push_back(concatenated(all_x));
+        break;
+      case CommKind::all_to_all:
+        result.push_back(concatenated(chunks));
+        break;
+      case CommKind::broadcast:
+        result.push_back(all_y.front());
+        break;
       case CommKind::send:
       case CommKind::recv:
-      case CommKind::barrier: result.push_back(y[me][p]); break;
+      case CommKind::barrier:
+        result.push_back(y[me][p]);
+        break;
     }
   }
   return result;

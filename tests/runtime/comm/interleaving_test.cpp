@@ -1,5 +1,5 @@
-// Many transfers at once: several groups and channels, begun in another order on every rank, prepared once and used over
-// many steps; and the way an executor uses them, two lanes to a rank.
+// Many transfers at once: several groups and channels, begun in another order on every rank, prepared once and used
+// over many steps; and the way an executor uses them, two lanes to a rank.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 struct Deed {
   std::size_t group = 0;
   CommKind kind = CommKind::all_reduce;
-  int from = 0, to = 0;        // members, of a message
+  int from = 0, to = 0;  // members, of a message
   std::uint32_t channel = 0;
   std::int64_t count = 0;
 };
@@ -64,7 +64,8 @@ struct Part {
 
 class Player {
  public:
-  Player(World& world, int n, std::size_t deeds) : world_(world), groups_(groups_of(n)), deeds_(draw_deeds(groups_, deeds)) {
+  Player(World& world, int n, std::size_t deeds)
+      : world_(world), groups_(groups_of(n)), deeds_(draw_deeds(groups_, deeds)) {
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       const bool member = std::count(groups_[g].begin(), groups_[g].end(), world.rank()) > 0;
       communicators_.push_back(member ? world.communicator(groups_[g], "group " + std::to_string(g)) : nullptr);
@@ -122,7 +123,8 @@ class Player {
   }
 
   Flat content(const Part& part, std::uint64_t step, int member) const {
-    return drawn(Element::fp32, deeds_[part.deed].count, (step * 1000 + part.deed) * 16 + static_cast<std::uint64_t>(member));
+    return drawn(Element::fp32, deeds_[part.deed].count,
+                 (step * 1000 + part.deed) * 16 + static_cast<std::uint64_t>(member));
   }
 
   void check(const Part& part, std::uint64_t step) const {
@@ -132,7 +134,8 @@ class Player {
       should = content(part, step, deed.from);
     } else {
       std::vector<Flat> all;
-      for (std::size_t m = 0; m < groups_[deed.group].size(); ++m) all.push_back(content(part, step, static_cast<int>(m)));
+      for (std::size_t m = 0; m < groups_[deed.group].size(); ++m)
+        all.push_back(content(part, step, static_cast<int>(m)));
       should = combined(Element::fp32, CommReduce::sum, all);
     }
     EXPECT_EQ(part.memory.values(), should) << "deed " << part.deed << " in step " << step;
@@ -216,7 +219,8 @@ TEST(Interleaving, TwoLanesToARank) {
             all.push_back(drawn(Element::fp32, count, step * 16 + static_cast<std::uint64_t>(member)));
           memory[l].fill(all[static_cast<std::size_t>(world.rank())]);
           lanes.run_one(*transfers[l], step);
-          EXPECT_EQ(memory[l].values(), combined(Element::fp32, CommReduce::sum, all)) << "lane " << l << " step " << step;
+          EXPECT_EQ(memory[l].values(), combined(Element::fp32, CommReduce::sum, all))
+              << "lane " << l << " step " << step;
         }
       };
       std::thread other(lane, 1);

@@ -10,7 +10,8 @@
 namespace orrery::runtime::test {
 namespace {
 
-CommCall message(CommKind kind, std::int64_t peer, Element element, std::vector<Piece> memory, std::uint32_t channel = 0) {
+CommCall message(CommKind kind, std::int64_t peer, Element element, std::vector<Piece> memory,
+                 std::uint32_t channel = 0) {
   CommCall call;
   call.kind = kind;
   call.peer = peer;
@@ -37,7 +38,8 @@ TEST(Messages, ArriveWhole) {
           // The receiver lays its memory out in its own way.
           std::vector<Rectangle> mine = rectangles(sends ? sent : other, element, sends ? layout : Layout::rows);
           perform(world, *communicator,
-                  {message(sends ? CommKind::send : CommKind::recv, 1 - world.rank(), element, pieces(mine))}, {sequence});
+                  {message(sends ? CommKind::send : CommKind::recv, 1 - world.rank(), element, pieces(mine))},
+                  {sequence});
           EXPECT_EQ(values(mine), sent) << name_of(element) << " x " << counts.front();
           EXPECT_TRUE(margins_untouched(mine));
           ++sequence;
@@ -53,7 +55,8 @@ TEST(Messages, GroupedRing) {
       for (const std::int64_t count : {3, 100'000}) {
         std::vector<Rectangle> own = rectangles({drawn(Element::fp32, count, static_cast<std::uint64_t>(world.rank()))},
                                                 Element::fp32, Layout::flat);
-        std::vector<Rectangle> got = rectangles({Flat(static_cast<std::size_t>(count * 4))}, Element::fp32, Layout::rows);
+        std::vector<Rectangle> got =
+            rectangles({Flat(static_cast<std::size_t>(count * 4))}, Element::fp32, Layout::rows);
         const int next = (world.rank() + 1) % n, previous = (world.rank() + n - 1) % n;
         const auto both = communicator->prepare({message(CommKind::send, next, Element::fp32, pieces(own)),
                                                  message(CommKind::recv, previous, Element::fp32, pieces(got))});
@@ -98,7 +101,9 @@ TEST(Messages, MeetByNumberAndChannel) {
     const bool sends = world.rank() == 0;
     std::vector<std::vector<Rectangle>> memory;
     std::vector<std::unique_ptr<Transfer>> transfers;
-    const auto content = [](std::uint32_t channel, std::uint64_t k) { return drawn(Element::fp32, 4000, channel * 100 + k); };
+    const auto content = [](std::uint32_t channel, std::uint64_t k) {
+      return drawn(Element::fp32, 4000, channel * 100 + k);
+    };
     for (std::uint32_t channel : {0U, 3U, kChannels - 1})
       for (std::uint64_t k = 0; k < kMessages; ++k) {
         memory.push_back(rectangles({sends ? content(channel, k) : Flat(16'000)}, Element::fp32, Layout::flat));

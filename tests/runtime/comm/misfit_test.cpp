@@ -43,7 +43,10 @@ struct Change {
 const std::vector<Change>& changes() {
   static const std::vector<Change> kChanges{
       {"64 against 60 elements", [](CommCall& call, Memory& memory) { call.y = {memory.y_of(60)}; }},
-      {"pieces have other sizes", [](CommCall& call, Memory& memory) { call.y = {memory.y_of(32), memory.y_of(32)}; }},
+      {"pieces have other sizes",
+       [](CommCall& call, Memory& memory) {
+         call.y = {memory.y_of(32), memory.y_of(32)};
+       }},
       {"fp32 against int32", [](CommCall& call, Memory&) { call.element = Element::int32; }},
       {"sum against max", [](CommCall& call, Memory&) { call.reduce = CommReduce::max; }},
       {"signature 7 against 8", [](CommCall& call, Memory&) { call.signature = 8; }},
@@ -133,7 +136,8 @@ TEST(Misfit, LongDescriptionsAreCut) {
   call.what = std::string(1000, 'w');
   const CallDigest one = digest_of(call, 0, 0);
   call.signature = 8;
-  EXPECT_THAT(misfit(one, digest_of(call, 1, 0)), HasSubstr(std::string(100, 'w') + std::string(28, 'w') + " on rank 0"));
+  EXPECT_THAT(misfit(one, digest_of(call, 1, 0)),
+              HasSubstr(std::string(100, 'w') + std::string(28, 'w') + " on rank 0"));
 }
 
 TEST(Misfit, MalformedCallsAreRefused) {

@@ -86,8 +86,8 @@ TEST(FlatCursor, ChunksOfEveryLayoutAreTheElementsInOrder) {
 
 // Every element of every y is written exactly once: by what is taken, chunk by chunk.
 TEST(Rounds, FillEveryTargetOnce) {
-  for (const CommKind kind : {CommKind::all_reduce, CommKind::reduce_scatter, CommKind::all_gather, CommKind::all_to_all,
-                              CommKind::broadcast})
+  for (const CommKind kind : {CommKind::all_reduce, CommKind::reduce_scatter, CommKind::all_gather,
+                              CommKind::all_to_all, CommKind::broadcast})
     for (int seats = 1; seats <= 5; ++seats)
       for (int to = 0; to < seats; ++to) {
         const Plan plan{kind, seats};
