@@ -342,7 +342,7 @@ bool Executor::advance_step_end() {
     const schedule::Group& tensor = plan_.schedule->groups[schedule::kTensor];
     const double loss = loss_[step % 4].exchange(0.0);
     step_end_->values[0] = tensor.index(plan_.rank) == 0 ? loss : 0.0;
-    step_end_->values[1] = stop_.asked() ? 1.0 : 0.0;
+    step_end_->values[1] = stop_.asked() > 0 ? 1.0 : 0.0;
     step_end_->values[2] = contribution.load();
     step_end_->running = true;
     if (step_end_->transfer) {

@@ -33,15 +33,16 @@ class StopSign {
     return error_;
   }
 
-  // A request to end after a step that all ranks agree on; may be called from a signal handler.
-  void ask() { asked_.store(true, std::memory_order_relaxed); }
-  bool asked() const { return asked_.load(std::memory_order_relaxed); }
+  // A request to end after a step that all ranks agree on, and at the second time, at once; for signal handlers.
+  void ask() { asked_.fetch_add(1, std::memory_order_relaxed); }
+  int asked() const { return asked_.load(std::memory_order_relaxed); }
 
  private:
   mutable std::mutex mutex_;
   std::vector<Bell*> bells_;
   std::exception_ptr error_;
-  std::atomic<bool> failed_{false}, asked_{false};
+  std::atomic<bool> failed_{false};
+  std::atomic<int> asked_{0};
 };
 
 }  // namespace orrery::runtime

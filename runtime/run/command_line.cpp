@@ -14,6 +14,9 @@
 
 #include "base/check.h"
 #include "runtime/run/report.h"
+#ifdef ORRERY_MPI
+#include "runtime/run/mpi_run.h"
+#endif
 #include "runtime/run/thread_run.h"
 #include "scenarios/load.h"
 #include "schedule/compile.h"
@@ -64,10 +67,10 @@ void check_options(CommandLine& o) {
     throw InputError(fmt::format("error: --discard {} leaves none of {} steps\n  hint: more --steps\n", o.run.discard, o.run.steps));
 }
 
-// One process, all its signals: the first asks for an end after a step, the second ends at once.
+// The first asks for an end after a step, the second for an end at once, more end without a word.
 StopSign* signalled = nullptr;
 void on_signal(int) {
-  if (signalled == nullptr || signalled->asked()) std::_Exit(3);
+  if (signalled == nullptr || signalled->asked() > 2) std::_Exit(3);
   signalled->ask();
 }
 
@@ -77,10 +80,12 @@ class Signals {
     signalled = &stop;
     std::signal(SIGINT, on_signal);
     std::signal(SIGTERM, on_signal);
+    std::signal(SIGUSR1, on_signal);  // mpirun passes it on
   }
   ~Signals() {
     std::signal(SIGINT, SIG_DFL);
     std::signal(SIGTERM, SIG_DFL);
+    std::signal(SIGUSR1, SIG_DFL);
     signalled = nullptr;
   }
   Signals(const Signals&) = delete;
@@ -136,17 +141,20 @@ void finish(const CommandLine& o, const scenarios::Scenario& scenario, schedule:
   else print(run_summary(scenario, trace));
 }
 
+RankHooks hooks_of(const CommandLine& o, const scenarios::Scenario& scenario, bool speaks) {
+  RankHooks hooks;
+  if (!speaks) return hooks;
+  const auto tokens = static_cast<double>(scenario.training.global_batch * scenario.training.sequence_length);
+  const auto printer = std::make_shared<StepPrinter>(tokens, !o.emulate.empty());
+  hooks.say = [](const std::string& text) { std::fputs((text + "\n").c_str(), stderr); };
+  if (!o.json && !o.quiet) hooks.on_step = [printer](std::int64_t step, double loss) { (*printer)(step, loss); };
+  return hooks;
+}
+
 int run_threads(const CommandLine& o, const scenarios::Scenario& scenario, const RunJob& job) {
   StopSign stop;
   const Signals signals(stop);
-  const auto tokens = static_cast<double>(scenario.training.global_batch * scenario.training.sequence_length);
-  const auto printer = std::make_shared<StepPrinter>(tokens, job.options.emulate != nullptr);
-  const auto hooks = [&](int) {
-    RankHooks h;
-    h.say = [](const std::string& text) { std::fputs((text + "\n").c_str(), stderr); };
-    if (!o.json && !o.quiet) h.on_step = [printer](std::int64_t step, double loss) { (*printer)(step, loss); };
-    return h;
-  };
+  const auto hooks = [&](int rank) { return hooks_of(o, scenario, rank == 0); };
   const auto last_resort = [&](const std::string& message, const RunResult& result) {
     std::fputs(fmt::format("error: {}\n", message).c_str(), stderr);
     finish(o, scenario, result.trace);
@@ -155,8 +163,66 @@ int run_threads(const CommandLine& o, const scenarios::Scenario& scenario, const
   const RunResult result = run_as_threads(job, stop, o.stall, hooks, last_resort);
   if (result.trace.steps > 0 || !result.error) finish(o, scenario, result.trace);
   if (result.error) std::rethrow_exception(result.error);
-  return stop.asked() ? 3 : 0;
+  return stop.asked() > 0 ? 3 : 0;
 }
+
+// Everything that is read before the first rank starts.
+struct Input {
+  scenarios::Scenario scenario;
+  schedule::Schedule schedule;
+  std::unique_ptr<TokenSource> tokens;
+  schedule::Trace emulated;
+  std::uint64_t fingerprint = 0;
+
+  explicit Input(const CommandLine& o)
+      : scenario(scenarios::load_scenarios({o.scenario}, o.sets).front()), schedule(compiled(scenario)) {
+    fingerprint = schedule::fingerprint(schedule);
+    tokens = o.data.empty() ? pattern_tokens(schedule.model.vocab, schedule.hyper.seed)
+                            : text_tokens(o.data, schedule.model.vocab, schedule.hyper.seed);
+    if (o.emulate.empty()) return;
+    emulated = schedule::read_trace(o.emulate);
+    if (emulated.fingerprint != fingerprint)
+      throw InputError(fmt::format("{}: error: the trace is of another schedule than {}\n  hint: make it with `orrery run "
+                                   "--save-trace` from this scenario and these --set\n", o.emulate, o.scenario));
+  }
+  RunJob job(const CommandLine& o) const {
+    RunJob job{&schedule, tokens.get(), fingerprint, o.run, fmt::format("{}-{}", ::getpid(), now_ns() % 1'000'000'000)};
+    if (!o.emulate.empty()) job.options.emulate = &emulated;
+    return job;
+  }
+};
+
+bool started_by_a_launcher() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "SLURM_PROCID"})
+    if (std::getenv(name) != nullptr) return true;
+  return false;
+}
+
+bool wants_mpi(const CommandLine& o) { return o.backend == "mpi" || (o.backend == "auto" && started_by_a_launcher()); }
+
+#ifdef ORRERY_MPI
+int run_mpi(const CommandLine& o, int argc, char** argv) {
+  StopSign stop;
+  MpiRun mpi(argc, argv);
+  try {
+    const Input input(o);
+    if (mpi.size() != input.schedule.world)
+      throw InputError(fmt::format("error: {} has {} ranks, and {} processes were started\n  hint: mpirun -n {}\n", o.scenario,
+                                   input.schedule.world, mpi.size(), input.schedule.world));
+    RunJob job = input.job(o);
+    job.run_word = mpi.job_word();
+    const Signals signals(stop);
+    const bool speaks = mpi.rank() == 0;
+    const RunResult result = mpi.run(job, stop, o.stall, hooks_of(o, input.scenario, speaks), o.save_trace);
+    if (speaks) finish(o, input.scenario, result.trace);
+    return stop.asked() > 0 ? 3 : 0;
+  } catch (const InputError& error) {
+    mpi.end_job(error.what(), 2);
+  } catch (const std::exception& error) {
+    mpi.end_job(fmt::format("error: {}\n", error.what()), 3);
+  }
+}
+#endif
 
 }  // namespace
 
@@ -174,21 +240,15 @@ int run_command_line(int argc, char** argv) {
   }
   check_options(o);
   require_cpu();
-  const scenarios::Scenario scenario = scenarios::load_scenarios({o.scenario}, o.sets).front();
-  const schedule::Schedule schedule = compiled(scenario);
-  const auto tokens = o.data.empty() ? pattern_tokens(schedule.model.vocab, schedule.hyper.seed)
-                                     : text_tokens(o.data, schedule.model.vocab, schedule.hyper.seed);
-  schedule::Trace emulated;
-  if (!o.emulate.empty()) {
-    emulated = schedule::read_trace(o.emulate);
-    if (emulated.fingerprint != schedule::fingerprint(schedule))
-      throw InputError(fmt::format("{}: error: the trace is of another schedule than {}\n  hint: make it with `orrery run "
-                                   "--save-trace` from this scenario and these --set\n", o.emulate, o.scenario));
-    o.run.emulate = &emulated;
+  if (!wants_mpi(o)) {
+    const Input input(o);
+    return run_threads(o, input.scenario, input.job(o));
   }
-  const RunJob job{&schedule, tokens.get(), schedule::fingerprint(schedule), o.run,
-                   fmt::format("{}-{}", ::getpid(), now_ns() % 1'000'000'000)};
-  return run_threads(o, scenario, job);
+#ifdef ORRERY_MPI
+  return run_mpi(o, argc, argv);
+#else
+  throw InputError("error: this program was built without MPI\n  hint: --backend threads, or install Open MPI and build again\n");
+#endif
 }
 
 }  // namespace orrery::runtime

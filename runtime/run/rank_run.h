@@ -71,7 +71,7 @@ class RankRun {
   void run();
   // Also of a run that was stopped: the steps that this rank has wholly performed. Times are on the run's clock.
   schedule::RankTrace trace() const;
-  const Executor* executor() const { return executor_.get(); }
+  Executor* executor() const { return executor_.get(); }  // null before run()
   std::int64_t steps_done() const;
 
  private:

@@ -64,7 +64,7 @@ RunResult run_as_threads(const RunJob& job, StopSign& stop, const StallLimits& l
   }
   Left left;
   {
-    const Watch watch(*job.schedule, board, limits.no_progress_s, [&](const std::string& message) {
+    const Watch watch(*job.schedule, board, {.no_progress_s = limits.no_progress_s}, stop, [&](const std::string& message) {
       stop.fail(std::make_exception_ptr(WorldError(message)));
       if (!left.wait(limits.last_words_s)) last_resort(message, result_of(job, runs, stop));
     });

@@ -153,9 +153,9 @@ std::vector<std::string> who_waits_for_whom(const schedule::Schedule& schedule, 
   return Explainer(schedule, board).lines();
 }
 
-Watch::Watch(const schedule::Schedule& schedule, Board board, double limit_s,
+Watch::Watch(const schedule::Schedule& schedule, Board board, const WatchLimits& limits, const StopSign& stop,
              std::function<void(const std::string&)> on_stall)
-    : schedule_(schedule), board_(std::move(board)), limit_s_(limit_s), on_stall_(std::move(on_stall)),
+    : schedule_(schedule), board_(std::move(board)), limits_(limits), stop_(stop), on_stall_(std::move(on_stall)),
       thread_([this] { look(); }) {}
 
 Watch::~Watch() {
@@ -180,25 +180,43 @@ bool Watch::all_finished() const {
   return true;
 }
 
+std::string Watch::dead_process() const {
+  for (std::size_t r = 0; r < board_.size(); ++r) {
+    if (board_[r] == nullptr || board_[r]->state.load() == RankState::finished) continue;
+    const std::int64_t process = board_[r]->process.load();
+    if (process == 0) continue;
+    const char state = process_state(process);
+    if (state == 'X' || state == 'Z') return fmt::format("rank {} (process {}) died", r, process);
+  }
+  return {};
+}
+
+std::string Watch::disobedience(double asked_for_s) const {
+  if (stop_.asked() > 1) return "stopped at once, as was asked a second time";
+  if (stop_.asked() > 0 && asked_for_s > limits_.asked_s) return "stopped by a signal";
+  return {};
+}
+
 void Watch::look() {
   using Clock = std::chrono::steady_clock;
+  const auto since = [](Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); };
   std::uint64_t last = progress();
-  Clock::time_point since = Clock::now();
-  const auto pause = std::chrono::duration<double>(std::min(0.05, limit_s_ / 10.0));
+  Clock::time_point progressed = Clock::now(), not_asked = Clock::now();
+  const auto pause = std::chrono::duration<double>(std::min(0.05, limits_.no_progress_s / 10.0));
   for (;;) {
     {
       std::unique_lock lock(mutex_);
       if (changed_.wait_for(lock, pause, [this] { return over_; })) return;
     }
     const std::uint64_t now = progress();
-    if (now != last || all_finished()) {
-      last = now;
-      since = Clock::now();
-      continue;
-    }
-    const double idle = std::chrono::duration<double>(Clock::now() - since).count();
-    if (idle < limit_s_) continue;
-    std::string message = fmt::format("no progress for {:.1f} s", idle);
+    if (now != last || all_finished()) progressed = Clock::now();
+    last = now;
+    if (stop_.asked() == 0) not_asked = Clock::now();
+    std::string message = dead_process();
+    if (message.empty()) message = disobedience(since(not_asked));
+    if (message.empty() && since(progressed) >= limits_.no_progress_s)
+      message = fmt::format("no progress for {:.1f} s", since(progressed));
+    if (message.empty()) continue;
     for (const std::string& line : who_waits_for_whom(schedule_, board_)) message += "\n  " + line;
     on_stall_(message);
     return;

@@ -1,6 +1,7 @@
 // Says why nothing goes on, and ends it. A thread of its own looks at the board (runtime/executor/board.h): when no rank that
-// it can see has done anything for the limit, it finds out who waits for whom and who waits for nobody, and hands that to
-// the caller, once. A long kernel is no progress either, so the limit must exceed the longest op.
+// it can see has done anything for the limit, or a rank's process is dead, it finds out who waits for whom and who waits
+// for nobody, and hands that to the caller, once. A long kernel is no progress either, so the limit must exceed the longest
+// op. It also ends what was asked to stop and does not.
 #pragma once
 
 #include <condition_variable>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "runtime/executor/board.h"
+#include "runtime/executor/stop.h"
 #include "schedule/ir.h"
 
 namespace orrery::runtime {
@@ -21,10 +23,15 @@ using Board = std::vector<BoardSlot*>;
 // "rank 0: all_reduce (...), step 4, waits for rank 1", a line a rank; first whoever keeps the others waiting.
 std::vector<std::string> who_waits_for_whom(const schedule::Schedule& schedule, const Board& board);
 
+struct WatchLimits {
+  double no_progress_s = 30.0;
+  double asked_s = 1e9;  // from the first request to stop; a second request is obeyed at once
+};
+
 class Watch {
  public:
   // `on_stall` is called on the watch's thread.
-  Watch(const schedule::Schedule& schedule, Board board, double limit_s,
+  Watch(const schedule::Schedule& schedule, Board board, const WatchLimits& limits, const StopSign& stop,
         std::function<void(const std::string& message)> on_stall);
   ~Watch();
   Watch(const Watch&) = delete;
@@ -32,12 +39,15 @@ class Watch {
 
  private:
   void look();
+  std::string dead_process() const;  // empty: none
+  std::string disobedience(double asked_for_s) const;
   std::uint64_t progress() const;
   bool all_finished() const;
 
   const schedule::Schedule& schedule_;
   Board board_;
-  double limit_s_;
+  WatchLimits limits_;
+  const StopSign& stop_;
   std::function<void(const std::string&)> on_stall_;
   std::mutex mutex_;
   std::condition_variable changed_;
