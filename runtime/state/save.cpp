@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/check.h"
+#include "base/diagnostics.h"
 #include "runtime/state/checkpoint_directory.h"
 #include "runtime/state/durable_file.h"
 #include "runtime/state/stored_elements.h"
@@ -66,12 +67,21 @@ std::string partial(const SavePlace& place) {
   return partial_path(place.directory, place.step, place.run);
 }
 
-// The ranks' files, looked at where they lie, since what a rank believes to have written is not what counts.
+RankFileHeader read_back(const std::string& path) {
+  try {
+    return read_rank_file_header(path);
+  } catch (const InputError& error) {
+    throw WorldError(error.what());
+  }
+}
+
+// The ranks' files, looked at where they lie, since what a rank believes to have written is not what counts. One that
+// cannot be read back is no fault of the user's.
 std::vector<ManifestFile> written_files(const SavePlace& place, std::int64_t world) {
   std::vector<ManifestFile> files;
   for (std::int64_t rank = 0; rank < world; ++rank) {
     const std::string name = rank_file_name(rank);
-    const RankFileHeader header = read_rank_file_header((fs::path(partial(place)) / name).string());
+    const RankFileHeader header = read_back((fs::path(partial(place)) / name).string());
     CHECK(header.file.rank == rank && header.file.step == place.step, header.file.rank, header.file.step);
     files.push_back({name, header.bytes, header.checksum});
   }

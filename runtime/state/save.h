@@ -45,7 +45,8 @@ void snapshot(const StateLayout& layout, StateMemory& memory, Snapshot& into, st
 // Throws WorldError where it cannot be written. The snapshot's elements stay as they are.
 void save_rank(const SavePlace& place, std::int64_t rank, Snapshot& snapshot);
 
-// Of rank 0, after every rank's save_rank. Keeps the newest `keep` checkpoints up to this one (0: all).
+// Of rank 0, after every rank's save_rank. Keeps the newest `keep` checkpoints up to this one (0: all). Throws WorldError
+// where a rank's file cannot be read back, or something cannot be written, renamed or removed.
 void commit(const SavePlace& place, const schedule::Schedule& schedule, const StateLayout& layout,
             const Progress& progress, std::int64_t keep);
 

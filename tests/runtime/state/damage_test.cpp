@@ -9,6 +9,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "base/check.h"
 #include "base/diagnostics.h"
 #include "runtime/state/checkpoint_directory.h"
 #include "runtime/state/rank_file.h"
@@ -219,7 +220,7 @@ TEST_F(Damaged, KillingACommitLosesThatSaveAlone) {
     snapshot(job_.layouts[rank], job_.memories[rank], s);
     save_rank(place, static_cast<std::int64_t>(rank), s);
   }
-  for (const std::size_t bytes : {0, 1, 500}) {
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{500}}) {
     EXPECT_TRUE(killed_at(bytes, [&] { commit(place, job_.schedule, job_.layouts[0], progress_at(20), 1); }));
     EXPECT_EQ(find_checkpoint(directory_.path()), path_) << "and the old one is not removed before the new one counts";
     EXPECT_EQ(error(), "");
@@ -238,7 +239,7 @@ TEST_F(Damaged, ACommitLooksAtEveryRanksFile) {
   const auto commit_error = [&]() -> std::string {
     try {
       commit(place, job_.schedule, job_.layouts[0], progress_at(20), 1);
-    } catch (const InputError& error) {
+    } catch (const WorldError& error) {
       return error.what();
     }
     return {};

@@ -18,12 +18,6 @@ using schedule::Schedule;
 using schedule::Slice;
 using schedule::Unit;
 
-struct Element2 {
-  std::string tensor;
-  std::int64_t row = 0, column = 0;
-  auto operator<=>(const Element2&) const = default;
-};
-
 std::map<std::string, models::Parameter> parameters_of(const Schedule& s, std::int64_t vocab_rows) {
   std::map<std::string, models::Parameter> all;
   const auto add = [&](const std::string& unit, const std::vector<models::Parameter>& list) {
@@ -117,12 +111,34 @@ TEST_P(LayoutOf, TensorsAreTheModels) {
 
 // --- against the definition, element by element ---------------------------------------------------------------------
 
-using Where = std::map<std::pair<std::size_t, std::int64_t>, Element2>;  // (buffer, instance; element) -> global
+struct Global {
+  std::size_t tensor = 0;  // number of its name; 0: none
+  std::int64_t row = 0, column = 0;
+  bool operator==(const Global&) const = default;
+};
+using Where = std::map<std::size_t, std::vector<Global>>;  // by buffer and instance, then element
 
 std::size_t address_of(const schedule::BufferRef& ref) { return ref.buffer.index() * 1000 + ref.instance; }
 
+// The names of one job's tensors as numbers.
+class Names {
+ public:
+  std::size_t number(const std::string& name) { return numbers_.emplace(name, numbers_.size() + 1).first->second; }
+
+ private:
+  std::map<std::string, std::size_t> numbers_;
+};
+
+void put(Where& where, std::size_t address, std::int64_t element, Global global) {
+  std::vector<Global>& elements = where[address];
+  const auto at = static_cast<std::size_t>(element);
+  if (elements.size() <= at) elements.resize(at + 1);
+  EXPECT_EQ(elements[at].tensor, 0U) << "two runs lie on element " << element;
+  elements[at] = global;
+}
+
 void place(Where& where, const Job& job, std::int64_t rank, const Unit& unit, schedule::BufferRef ref,
-           std::int64_t shards) {
+           std::int64_t shards, Names& names) {
   const schedule::Buffer& buffer = job.schedule.program_of(rank).buffers[ref.buffer.index()];
   const std::int64_t tensor = job.schedule.groups[schedule::kTensor].index(rank);
   const std::int64_t first = shards == 1 ? 0 : job.schedule.groups[schedule::kData].index(rank) * unit.elements / shards;
@@ -130,39 +146,38 @@ void place(Where& where, const Job& job, std::int64_t rank, const Unit& unit, sc
   const std::string prefix = unit.kind == schedule::UnitKind::layer       ? fmt::format("layer{}.", unit.layer)
                              : unit.kind == schedule::UnitKind::embedding ? "embedding."
                                                                           : "head.";
-  for (const Slice& s : unit.slices)
-    for (std::int64_t r = 0; r < s.rows; ++r)
-      for (std::int64_t c = 0; c < s.columns; ++c) {
-        const std::int64_t at = s.offset + r * s.columns + c;
-        if (at < first || at >= last) continue;
-        const bool by_rows = s.parameter.sharding == models::Sharding::rows;
-        const bool by_columns = s.parameter.sharding == models::Sharding::columns;
-        where[{address_of(ref), buffer.elements < unit.elements ? at - first : at}] = {
-            prefix + s.parameter.name, r + (by_rows ? tensor * s.rows : 0), c + (by_columns ? tensor * s.columns : 0)};
-      }
+  for (const Slice& s : unit.slices) {
+    const std::int64_t row = s.parameter.sharding == models::Sharding::rows ? tensor * s.rows : 0;
+    const std::int64_t column = s.parameter.sharding == models::Sharding::columns ? tensor * s.columns : 0;
+    const std::size_t name = names.number(prefix + s.parameter.name);
+    for (std::int64_t i = 0; i < s.rows * s.columns; ++i) {
+      const std::int64_t at = s.offset + i;
+      if (at < first || at >= last) continue;
+      put(where, address_of(ref), buffer.elements < unit.elements ? at - first : at,
+          {name, row + i / s.columns, column + i % s.columns});
+    }
+  }
 }
 
 TEST_P(LayoutOf, RunsAreWhatUnitsSay) {
   for_each_plan([](const Job& job) {
+    Names names;
     for (std::int64_t rank = 0; rank < job.schedule.world; ++rank) {
       std::map<StateKind, Where> expected, found;
       for (const Unit& unit : job.schedule.program_of(rank).units) {
-        place(expected[StateKind::weight], job, rank, unit, unit.weights, unit.weight_shards);
+        place(expected[StateKind::weight], job, rank, unit, unit.weights, unit.weight_shards, names);
         if (!(unit.master == unit.weights))
-          place(expected[StateKind::master], job, rank, unit, unit.master, unit.optimizer_shards);
-        place(expected[StateKind::gradient], job, rank, unit, unit.gradients, unit.gradient_shards);
+          place(expected[StateKind::master], job, rank, unit, unit.master, unit.optimizer_shards, names);
+        place(expected[StateKind::gradient], job, rank, unit, unit.gradients, unit.gradient_shards, names);
       }
       const StateLayout& layout = job.layouts[static_cast<std::size_t>(rank)];
-      for (const StateRun& run : layout.runs)
-        for (std::int64_t i = 0; i < run.count(); ++i) {
-          const bool fresh = found[run.kind]
-                                 .emplace(std::pair(address_of(run.buffer), run.offset + i),
-                                          Element2{layout.tensors[run.tensor].name, run.row + i / run.columns,
-                                                   run.column + i % run.columns})
-                                 .second;
-          ASSERT_TRUE(fresh) << "two runs lie on element " << run.offset + i;
-        }
-      for (const auto& [kind, where] : expected) EXPECT_EQ(found[kind], where) << name(kind) << " of rank " << rank;
+      for (const StateRun& run : layout.runs) {
+        const std::size_t name = names.number(layout.tensors[run.tensor].name);
+        for (std::int64_t i = 0; i < run.count(); ++i)
+          put(found[run.kind], address_of(run.buffer), run.offset + i,
+              {name, run.row + i / run.columns, run.column + i % run.columns});
+      }
+      for (const auto& [kind, where] : expected) EXPECT_TRUE(found[kind] == where) << name(kind) << " of rank " << rank;
     }
   });
 }
