@@ -1,3 +1,5 @@
+// Tables against their reference on every shard of the vocabulary and of the sequence; gradients by
+// differences.
 #include "kernels/cpu/embedding/embedding.h"
 
 #include "kernels/cpu/embedding/embedding_reference.h"

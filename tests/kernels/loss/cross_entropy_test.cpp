@@ -1,3 +1,4 @@
+// Cross entropy against its reference, cut against whole, its gradient by differences, and extreme logits.
 #include "kernels/cpu/loss/cross_entropy.h"
 
 #include "kernels/cpu/loss/cross_entropy_reference.h"

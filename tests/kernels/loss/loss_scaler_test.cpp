@@ -1,3 +1,4 @@
+// When the loss scale grows, when it shrinks, and what counts as an overflow.
 #include "kernels/cpu/loss/loss_scaler.h"
 
 #include <gtest/gtest.h>

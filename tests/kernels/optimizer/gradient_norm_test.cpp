@@ -1,3 +1,4 @@
+// Squared norms of all shards of a vector with replicated parts; what is not finite shows; clipping.
 #include "kernels/cpu/optimizer/gradient_norm.h"
 
 #include "kernels/cpu/optimizer/optimizer_reference.h"

@@ -1,3 +1,4 @@
+// AdamW and SGD against their references for the recipes of types, and the same however the vector is cut.
 #include "kernels/cpu/optimizer/optimizer_step.h"
 
 #include "kernels/cpu/optimizer/optimizer_reference.h"

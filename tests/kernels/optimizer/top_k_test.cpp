@@ -1,3 +1,4 @@
+// Selection against a stable sort, with ties; selection and rest add up; exact indices.
 #include "kernels/cpu/optimizer/top_k.h"
 
 #include "kernels/cpu/optimizer/optimizer_reference.h"

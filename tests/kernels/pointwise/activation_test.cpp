@@ -1,3 +1,4 @@
+// Activations against their reference for every type and bias; gradients by differences; precision; limits.
 #include "kernels/cpu/pointwise/activation.h"
 
 #include "kernels/cpu/pointwise/pointwise_reference.h"

@@ -1,3 +1,4 @@
+// Casts between all types at any stride and shape.
 #include "kernels/cpu/pointwise/copy.h"
 
 #include "tests/kernels/pointwise/tensor.h"

@@ -1,3 +1,4 @@
+// Dropout against its reference with and without its parts; shards repeat the whole mask; gradients; rate.
 #include "kernels/cpu/pointwise/dropout.h"
 
 #include "kernels/cpu/pointwise/pointwise_reference.h"
