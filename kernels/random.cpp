@@ -1,6 +1,6 @@
-// Philox for eight counters at a time. The upper halves of 32-bit products are what AVX2 has no single
-// instruction for: even and odd lanes are multiplied apart (vpmuludq) and woven together again. The compilers
-// do not find this by themselves, so it is written by name; elsewhere plain loops say the same.
+// Philox for eight counters at a time, four in each vector: a word is the lower half of a 64-bit lane, so
+// that one multiplication (vpmuludq) gives both halves of its product in place. What the upper halves of
+// lanes hold is never looked at. The compilers do not find vpmuludq by themselves, so it is named.
 #include "kernels/random.h"
 
 #include <algorithm>
@@ -14,28 +14,14 @@ namespace orrery::kernels {
 namespace {
 
 using Words = std::uint32_t __attribute__((vector_size(32)));
+using LongWords = std::uint64_t __attribute__((vector_size(32)));
 constexpr std::int64_t kGroup = 32;  // elements of eight counters
 
-struct Product {
-  Words high, low;
-};
-
-[[gnu::always_inline]] inline Product multiply(Words x, std::uint32_t factor) {
+[[gnu::always_inline]] inline LongWords multiply(LongWords x, std::uint32_t factor) {
 #ifdef __AVX2__
-  const auto f = _mm256_set1_epi32(static_cast<int>(factor));
-  const auto v = (__m256i)x;
-  const auto even = _mm256_mul_epu32(v, f);
-  const auto odd = _mm256_mul_epu32(_mm256_srli_epi64(v, 32), f);
-  return {(Words)_mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa),
-          (Words)_mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa)};
+  return (LongWords)_mm256_mul_epu32((__m256i)x, _mm256_set1_epi64x(factor));
 #else
-  Product p;
-  for (int i = 0; i < 8; ++i) {
-    const std::uint64_t product = std::uint64_t{factor} * x[i];
-    p.high[i] = static_cast<std::uint32_t>(product >> 32);
-    p.low[i] = static_cast<std::uint32_t>(product);
-  }
-  return p;
+  return (x & 0xffffffffU) * factor;
 #endif
 }
 
@@ -54,25 +40,41 @@ struct Product {
 #endif
 }
 
-// The mask bytes of elements 32 group .. 32 group + 31.
-[[gnu::always_inline]] inline void keep_group(std::uint64_t key, std::uint64_t group, std::uint32_t threshold,
-                                              std::uint8_t* mask) {
-  const std::uint64_t counter = group * 8;
-  const auto low = static_cast<std::uint32_t>(counter);  // a multiple of 8: adding up to 7 carries nothing
-  const auto high = static_cast<std::uint32_t>(counter >> 32);
-  Words x0 = Words{0, 1, 2, 3, 4, 5, 6, 7} + low, x1 = Words{} + high, x2{}, x3{};
+struct FourBlocks {
+  LongWords word[4];
+};
+
+// philox() of kernels/random.h, of the four counters in `low` with one upper half.
+[[gnu::always_inline]] inline FourBlocks philox_of_four(LongWords low, std::uint64_t high,
+                                                        std::uint64_t key) {
+  LongWords x0 = low, x1 = LongWords{} + high, x2{}, x3{};
   auto key_low = static_cast<std::uint32_t>(key), key_high = static_cast<std::uint32_t>(key >> 32);
   for (int round = 0; round < kPhiloxRounds; ++round) {
-    const Product even = multiply(x0, 0xD2511F53U), odd = multiply(x2, 0xCD9E8D57U);
-    x0 = odd.high ^ x1 ^ key_low;
-    x1 = odd.low;
-    x2 = even.high ^ x3 ^ key_high;
-    x3 = even.low;
+    const LongWords even = multiply(x0, 0xD2511F53U), odd = multiply(x2, 0xCD9E8D57U);
+    x0 = (odd >> 32) ^ x1 ^ key_low;
+    x1 = odd;
+    x2 = (even >> 32) ^ x3 ^ key_high;
+    x3 = even;
     key_low += 0x9E3779B9U;
     key_high += 0xBB67AE85U;
   }
-  const Words kept[4] = {(Words)(x0 >= threshold), (Words)(x1 >= threshold), (Words)(x2 >= threshold),
-                         (Words)(x3 >= threshold)};
+  return {{x0, x1, x2, x3}};
+}
+
+// The mask bytes of elements 32 group .. 32 group + 31.
+[[gnu::always_inline]] inline void keep_group(std::uint64_t key, std::uint64_t group, std::uint32_t threshold,
+                                              std::uint8_t* mask) {
+  const std::uint64_t counter = group * 8, low = counter & 0xffffffffU, high = counter >> 32;
+  // Counters are spread so that taking the lower halves of lanes, from each 128 bits of both, puts them in
+  // order.
+  const FourBlocks a = philox_of_four(LongWords{0, 1, 4, 5} + low, high, key);
+  const FourBlocks b = philox_of_four(LongWords{2, 3, 6, 7} + low, high, key);
+  Words kept[4];
+  for (int w = 0; w < 4; ++w) {
+    const Words draws =
+        __builtin_shufflevector((Words)a.word[w], (Words)b.word[w], 0, 2, 8, 10, 4, 6, 12, 14);
+    kept[w] = (Words)(draws >= threshold);
+  }
   store_bytes(kept, mask);
 }
 
@@ -80,15 +82,15 @@ struct Product {
 
 void keep_row(std::uint64_t key, std::int64_t first_element, std::int64_t count, std::uint32_t threshold,
               std::uint8_t* mask) {
-  std::int64_t group = first_element / kGroup;
+  auto group = static_cast<std::uint64_t>(first_element / kGroup);
   std::int64_t skipped = first_element % kGroup;  // of the group, before what is asked for
   while (count > 0) {
     const std::int64_t taken = std::min(kGroup - skipped, count);
     if (taken == kGroup) {
-      keep_group(key, static_cast<std::uint64_t>(group), threshold, mask);
+      keep_group(key, group, threshold, mask);
     } else {
       std::uint8_t bytes[kGroup];
-      keep_group(key, static_cast<std::uint64_t>(group), threshold, bytes);
+      keep_group(key, group, threshold, bytes);
       std::memcpy(mask, bytes + skipped, static_cast<std::size_t>(taken));
     }
     mask += taken;
