@@ -56,7 +56,7 @@ void read_measured_kernels(const Json* named, Diagnostics& diagnostics, Gpu& gpu
 // between ranks are as fast as memory.
 void read_cpu(ObjectReader& reader, Gpu& gpu) {
   gpu.architecture = "cpu";
-  gpu.compute_capability = 70;
+  gpu.compute_capability = 80;
   gpu.pcie_line = gpu.pcie_usable = gpu.memory_bandwidth;
   if (const Json& table = reader.required("kernel_table"); !table.is_null())
     read_measured_kernels(&table, reader.diagnostics(), gpu);

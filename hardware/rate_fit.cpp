@@ -97,9 +97,10 @@ class Fitter {
   }
 
  private:
-  double residual(const Row& row, const Row& terms) const {
-    return row[0] * terms[0] + row[1] * terms[1] + row[2] * terms[2] - 1.0;
+  static double share(const Row& row, const Row& terms) {  // of the measured time that the terms explain
+    return row[0] * terms[0] + row[1] * terms[1] + row[2] * terms[2];
   }
+  static double residual(const Row& row, const Row& terms) { return share(row, terms) - 1.0; }
 
   std::optional<Row> fit(unsigned subset) {
     weights_.assign(rows_.size(), 1.0);
@@ -117,7 +118,7 @@ class Fitter {
       reweigh(*terms);
     }
     for (const Row& row : rows_)
-      if (residual(row, *terms) <= -1.0 + 1e-9) return std::nullopt;  // no time at all for something
+      if (share(row, *terms) <= 0.0) return std::nullopt;  // no time at all for something
     return terms;
   }
 

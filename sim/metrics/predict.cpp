@@ -6,15 +6,14 @@
 
 #include "schedule/compile.h"
 #include "schedule/verify.h"
-#include "sim/cost/analytic_cost.h"
 #include "sim/metrics/advice.h"
 #include "sim/metrics/confidence.h"
 #include "sim/metrics/limits.h"
+#include "sim/metrics/machine_models.h"
 #include "sim/metrics/rank_memory.h"
 #include "sim/metrics/step_flops.h"
 #include "sim/metrics/step_time.h"
 #include "sim/metrics/undisturbed_time.h"
-#include "sim/network/alpha_beta.h"
 
 namespace orrery::sim {
 namespace {
@@ -92,14 +91,14 @@ Prediction predict(const scenarios::Scenario& scenario, const PredictOptions& op
   p.schedule = schedule::compile(scenario);
   refuse_too_large(scenario, p.schedule, options.simulation);
   const std::vector<schedule::Finding> unchecked = verify_schedule(scenario, p.schedule, options);
-  const auto cost =
-      make_analytic_cost(scenario.cluster, scenario.training.precision, scenario.offload.pinned);
-  const AlphaBeta network(scenario.cluster, scenario.network);
-  const UndisturbedTime undisturbed = within_the_clock(
-      scenario, [&] { return undisturbed_time(p.schedule, *cost, network, scenario.network); });
+  const MachineModels machine(scenario);
+  const UndisturbedTime undisturbed = within_the_clock(scenario, [&] {
+    return undisturbed_time(p.schedule, machine.cost(), machine.network(), scenario.network);
+  });
   refuse_endless(scenario, undisturbed);
-  p.simulation = within_the_clock(
-      scenario, [&] { return simulate(p.schedule, scenario.cluster, *cost, network, options.simulation); });
+  p.simulation = within_the_clock(scenario, [&] {
+    return simulate(p.schedule, scenario.cluster, machine.cost(), machine.network(), options.simulation);
+  });
   if (p.simulation.deadlocked) refuse(scenario, "the schedule deadlocks", p.simulation.deadlock);
   Result& r = p.result;
   r.scenario = scenario.name;
@@ -114,6 +113,7 @@ Prediction predict(const scenarios::Scenario& scenario, const PredictOptions& op
   append(r.warnings, memory_advice(scenario, p.schedule, r));
   append(r.warnings, time_advice(scenario, r));
   append(r.warnings, answer_advice(scenario, r, undisturbed.disobedient, unchecked));
+  append(r.warnings, machine.advice());
   append(r.warnings, scenario.warnings);
   return p;
 }

@@ -23,12 +23,13 @@ constexpr std::int64_t kLargeStep = 2 << 20;
 std::vector<FixedMemory> fixed_lines(const schedule::Schedule& schedule, const hardware::Cluster& cluster,
                                      const StageResult& stage, const schedule::Program& program) {
   const std::int64_t count = communicators(schedule, stage.representative);
+  const bool arena = cluster.gpu.kind == hardware::DeviceKind::cpu;  // one piece of memory, no segments
   return {
       {"context", cluster.context_bytes, "the driver's context and loaded kernels, of the cluster file"},
       {"communicators", cluster.communicator_bytes * count,
        fmt::format("{} NCCL communicators of {} MiB, of the cluster file", count,
                    cluster.communicator_bytes.count() >> 20)},
-      {"segment rounding", segment_rounding(program, stage.memory),
+      {"segment rounding", arena ? Bytes() : segment_rounding(program, stage.memory),
        "blocks of 10 MiB and more come from the driver in steps of 2 MiB (PyTorch)"},
   };
 }

@@ -41,8 +41,9 @@ class Collector {
     const KernelTime time = cost_.time(program, op, schedule_.shapes[op.shape]);
     const double seconds = runs * time.time.seconds();
     if (const auto kernel = kernel_class(op.kind)) {
-      sums_.kernels[static_cast<std::size_t>(*kernel)].add(seconds, time.log_low, time.log_high);
-      sums_.kernels_of_origin[static_cast<std::size_t>(time.origin)] += seconds;
+      const auto of_class = static_cast<std::size_t>(*kernel), origin = static_cast<std::size_t>(time.origin);
+      sums_.kernels[of_class].add(seconds, time.log_low, time.log_high);
+      sums_.kernels_by_origin[of_class][origin].add(seconds, time.log_low, time.log_high);
     } else {
       Weighed& of_host = op.kind == schedule::OpKind::cpu_adam ? sums_.host_work : sums_.copies;
       of_host.add(seconds, time.log_low, time.log_high);
@@ -55,11 +56,14 @@ class Collector {
     if (group.size < 2 || !group.contains(rank)) return;
     const Spread& spread = spread_of(op, group, rank, schedule::message_bytes(program, op));
     const auto kind = static_cast<std::size_t>(schedule::kind_of_group(schedule_, op.group));
+    const auto origin = static_cast<std::size_t>(spread.origin);
     sums_.transfers[kind].add(runs * spread.seconds, spread.log_low, spread.log_high);
+    sums_.transfers_by_origin[kind][origin].add(runs * spread.seconds, spread.log_low, spread.log_high);
   }
 
   struct Spread {
     double seconds, log_low, log_high;
+    Origin origin;
   };
   const Spread& spread_of(const schedule::Op& op, const schedule::Group& group, std::int64_t rank,
                           Bytes bytes) {
@@ -70,7 +74,7 @@ class Collector {
     if (known != plans_.end()) return known->second;
     const TransferPlan plan = pair ? pair_plan(op, group, rank, bytes) : group_plan(op, group, rank, bytes);
     if (!pair) note_obedience(op.kind, plan);
-    return plans_.emplace(key, Spread{plan.time.seconds(), plan.log_low, plan.log_high}).first->second;
+    return plans_.emplace(key, Spread{plan.time.seconds(), plan.log_low, plan.log_high, plan.origin}).first->second;
   }
 
   void note_obedience(schedule::OpKind kind, const TransferPlan& plan) {

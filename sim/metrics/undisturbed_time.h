@@ -30,8 +30,10 @@ struct Weighed {
 struct UndisturbedTime {
   std::array<Weighed, hardware::kKernelClasses> kernels{};
   std::array<Weighed, schedule::kGroupKinds> transfers{};
-  Weighed copies, host_work;                  // host_work: the CPU optimizer
-  std::array<double, 4> kernels_of_origin{};  // index: Origin
+  Weighed copies, host_work;  // host_work: the CPU optimizer
+  // The same, apart by origin (index: Origin).
+  std::array<std::array<Weighed, kOrigins>, hardware::kKernelClasses> kernels_by_origin{};
+  std::array<std::array<Weighed, kOrigins>, schedule::kGroupKinds> transfers_by_origin{};
   double ops = 0.0;                           // that hosts issue
   // Collectives that had to run otherwise than scenarios::Network asks: "all_gather (ring)", sorted.
   std::vector<std::string> disobedient;

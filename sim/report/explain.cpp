@@ -43,6 +43,37 @@ void explain_step(const Result& r, Explanation& e) {
   for (const UncertainPart& p : r.parts) e.plain(wrapped(p.name + ": " + p.source, "  source   "));
 }
 
+void explain_table(const hardware::Provenance& from, const std::string& what, Explanation& e) {
+  e.inputs(what);
+  e.source(hardware::words(from));
+  for (const std::string& note : from.notes) e.plain(wrapped(note, "  note     "));
+}
+
+// The measured tables behind the times, with what was noticed when they were made.
+void explain_tables(const hardware::Cluster& cluster, Explanation& e) {
+  if (cluster.gpu.kernel_table == nullptr && cluster.transfers == nullptr) return;
+  e.number("measured tables", cluster.name);
+  e.formula("docs/models/measured-tables.md");
+  if (const hardware::KernelTable* table = cluster.gpu.kernel_table.get(); table != nullptr) {
+    std::size_t points = 0;
+    std::int64_t samples = 0, outliers = 0;
+    for (const hardware::MeasuredKernel& kernel : table->kernels)
+      for (const hardware::KernelPoint& point : kernel.points)
+        ++points, samples += point.samples, outliers += point.outliers;
+    explain_table(table->provenance,
+                  fmt::format("kernel table: {} kernels, {} sizes, {} samples ({} left out as disturbed); {} an op "
+                              "besides",
+                              table->kernels.size(), points, samples, outliers, human_duration(table->op_overhead)),
+                  e);
+  }
+  if (const hardware::TransferTable* table = cluster.transfers.get(); table != nullptr) {
+    std::size_t points = 0;
+    for (const hardware::TransferCurve& curve : table->curves) points += curve.points.size();
+    explain_table(table->provenance, fmt::format("transfer table: {} curves, {} points", table->curves.size(), points),
+                  e);
+  }
+}
+
 void explain_rates(const scenarios::Scenario& s, const Result& r, Explanation& e) {
   const auto gpus = static_cast<double>(s.parallel.world());
   const std::string step = seconds_text(r.step_time_s.value);
@@ -143,6 +174,7 @@ std::string explain(const scenarios::Scenario& s, const Result& r) {
   Explanation e;
   e.plain(fmt::format("How each number of \"{}\" came about\n", r.scenario));
   explain_step(r, e);
+  explain_tables(s.cluster, e);
   explain_rates(s, r, e);
   explain_time(r, e);
   explain_memory(s, r, e);

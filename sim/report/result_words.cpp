@@ -16,20 +16,6 @@ std::string_view name(Verdict verdict) {
   return "?";
 }
 
-std::string_view name(Origin origin) {
-  switch (origin) {
-    case Origin::exact:
-      return "exact";
-    case Origin::measured:
-      return "measured";
-    case Origin::interpolated:
-      return "interpolated";
-    case Origin::modelled:
-      return "modelled";
-  }
-  return "?";
-}
-
 std::string_view key_of(Share share) {
   switch (share) {
     case Share::compute:

@@ -10,7 +10,6 @@
 namespace orrery::sim {
 
 std::string_view name(Verdict verdict);  // "fits", "risky", "does not fit"
-std::string_view name(Origin origin);
 std::string_view key_of(Share share);     // as in the JSON waterfall: "compute", "exposed_tp", ...
 std::string_view words_for(Share share);  // for people
 

@@ -73,7 +73,7 @@ std::string speed(const scenarios::Scenario& s, const Result& r) {
   return text;
 }
 
-std::string waterfall(const Result& r) {
+std::string waterfall(const scenarios::Scenario& s, const Result& r) {
   const double step = r.step_time_s.value;
   std::string text = "\nWhere the step goes (average over ranks)\n";
   for (std::size_t i = 0; i < kShares && step > 0.0; ++i) {
@@ -92,8 +92,9 @@ std::string waterfall(const Result& r) {
                                 percent_text(r.communication_exposed), groups),
                     "  transfers are active ");
   if (r.compute_slowed >= kWorthALine)
-    text +=
-        fmt::format("  transfers take SMs from kernels: {} of the step\n", percent_text(r.compute_slowed));
+    text += fmt::format("  {}: {} of the step\n",
+                        s.cluster.node.cores > 0 ? "kernels share cores and memory" : "transfers take SMs from kernels",
+                        percent_text(r.compute_slowed));
   return text;
 }
 
@@ -202,7 +203,7 @@ std::string confidence(const Result& r) {
 }  // namespace
 
 std::string run_report(const scenarios::Scenario& s, const Result& r) {
-  return header(s) + verdict_line(r) + speed(s, r) + waterfall(r) + memory(r) + memory_details(r) +
+  return header(s) + verdict_line(r) + speed(s, r) + waterfall(s, r) + memory(r) + memory_details(r) +
          stages(r) + measured(s, r) + warnings(r) + confidence(r);
 }
 

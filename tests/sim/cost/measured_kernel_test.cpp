@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 #include <vector>
 
 namespace orrery::sim {
@@ -138,6 +139,38 @@ TEST(MeasuredKernel, BusyTimesAreInterpolatedToo) {
   const double between = kernel.at({{100000}, 0.0, 12e5}).busy_factor;
   EXPECT_GT(between, 1.2);
   EXPECT_LT(between, 1.7);
+}
+
+// Whatever a reader accepts: sizes, work and times that have nothing to do with each other.
+TEST(MeasuredKernel, AnyTableGivesFiniteTimes) {
+  std::mt19937 random(11);
+  const auto uniform = [&] { return static_cast<double>(random()) / 4294967296.0; };
+  const auto scaled = [&](double least, double most) { return least * std::pow(most / least, uniform()); };
+  for (int round = 0; round < 300; ++round) {
+    hardware::MeasuredKernel table;
+    table.name = "gemm_tn.fp32";
+    table.dims = {"m", "n", "k"};
+    const auto count = static_cast<std::size_t>(1 + 40 * uniform() * uniform());
+    const auto any = [&] {
+      const auto dim = [&] { return static_cast<std::int64_t>(scaled(1.0, 1e15)); };
+      return KernelSize{{dim(), dim(), dim()},
+                        uniform() < 0.3 ? 0.0 : scaled(1.0, 1e24),
+                        uniform() < 0.3 ? 0.0 : scaled(1.0, 1e18)};
+    };
+    for (std::size_t i = 0; i < count; ++i) {
+      table.points.push_back(point_of(any(), scaled(1e-9, 1e6)));
+      if (uniform() < 0.3) table.points.back().busy_seconds = scaled(1e-9, 1e6);
+    }
+    const MeasuredKernel kernel(table);
+    for (int i = 0; i < 10; ++i) {
+      const KernelEstimate e = kernel.at(any());
+      EXPECT_TRUE(std::isfinite(e.seconds) && e.seconds > 0.0) << round;
+      EXPECT_TRUE(std::isfinite(e.log_low) && std::isfinite(e.log_high) && e.log_low <= 0.0 &&
+                  e.log_high >= 0.0)
+          << round;
+      EXPECT_TRUE(std::isfinite(e.busy_factor)) << round;
+    }
+  }
 }
 
 }  // namespace

@@ -1,0 +1,75 @@
+#include "sim/metrics/machine_models.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/cost/analytic_cost.h"
+#include "sim/cost/table_cost.h"
+#include "sim/network/measured_network.h"
+
+namespace orrery::sim {
+namespace {
+
+constexpr std::size_t kNamed = 5;  // kernels of a warning
+
+void add(const Place& place, std::string message, std::string hint, std::vector<Diagnostic>& found) {
+  found.push_back({Severity::warning, place, std::move(message), std::move(hint)});
+}
+
+}  // namespace
+
+MachineModels::MachineModels(const scenarios::Scenario& scenario) : scenario_(scenario) {
+  make_cost();
+  make_network();
+}
+
+MachineModels::~MachineModels() = default;
+
+void MachineModels::make_cost() {
+  const hardware::Cluster& cluster = scenario_.cluster;
+  const hardware::Precision precision = scenario_.training.precision;
+  if (cluster.gpu.kind == hardware::DeviceKind::gpu)
+    cost_ = make_analytic_cost(cluster, precision, scenario_.offload.pinned);
+  if (cluster.gpu.kernel_table == nullptr) return;
+  auto table = std::make_unique<TableCost>(cluster, precision, std::move(cost_));
+  table_ = table.get();
+  cost_ = std::move(table);
+}
+
+void MachineModels::make_network() {
+  const hardware::Cluster& cluster = scenario_.cluster;
+  if (cluster.transfers == nullptr && cluster.node.cores == 0) {
+    network_ = std::make_unique<AlphaBeta>(cluster, scenario_.network);
+    return;
+  }
+  auto measured = std::make_unique<MeasuredNetwork>(cluster, scenario_.network);
+  measured_ = measured.get();
+  network_ = std::move(measured);
+}
+
+std::vector<Diagnostic> MachineModels::advice() const {
+  std::vector<Diagnostic> found;
+  const Place& place = scenario_.origins.cluster;
+  if (table_ != nullptr) {
+    const std::vector<LackingKernel> lacking = table_->lacking();
+    std::vector<std::string> words;
+    for (const LackingKernel& kernel : lacking)
+      if (words.size() < kNamed)
+        words.push_back(fmt::format("{} (instead: {})", kernel.name, kernel.instead));
+    if (lacking.size() > kNamed) words.push_back(fmt::format("{} more", lacking.size() - kNamed));
+    if (!lacking.empty())
+      add(place, fmt::format("the kernel table lacks {}", fmt::join(words, ", ")),
+          "calibrate again with this scenario among those given", found);
+  }
+  if (measured_ != nullptr) {
+    if (const std::vector<std::string> lacking = measured_->lacking(); !lacking.empty())
+      add(place, fmt::format("the transfer table has no curve of {}", fmt::join(lacking, ", ")),
+          "calibrate again with this scenario among those given", found);
+    for (const std::string& bend : measured_->bent())
+      add(place, "a measured curve bends: " + bend,
+          "it is used as it was measured; look for the cause, or measure again if it is none", found);
+  }
+  return found;
+}
+
+}  // namespace orrery::sim
