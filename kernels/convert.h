@@ -1,7 +1,7 @@
 // Rows of any element type as lanes of what is computed in: 8 floats (for float, bf16, fp16) or 4 doubles,
 // loaded and stored with the conversion that float_types.h defines, and whole rows widened or narrowed. Lanes
 // are the compilers' vector types: arithmetic and comparisons are written with + - * / < and become AVX2
-// where the kernels are built for it, and plain code elsewhere; only fp16 needs F16C by name. Lanes are
+// where the kernels are built for it, and plain code elsewhere; only conversions name instructions. Lanes are
 // filled in a fixed order and `sum` adds them in a fixed order, so a result depends on the numbers alone. For
 // use inside a .cpp of kernels: everything is always inlined, since code of another instruction set must not
 // share a name with it.
@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
-#ifdef __F16C__
+#if defined(__AVX2__) || defined(__F16C__)
 #include <immintrin.h>
 #endif
 
@@ -31,6 +31,12 @@ inline constexpr std::int64_t lane_count = std::is_same_v<T, double> ? 4 : 8;
 namespace lanes_detail {
 using Bits16 = std::uint16_t __attribute__((vector_size(16)));
 using Bits32 = std::uint32_t __attribute__((vector_size(32)));
+
+// The upper half of each lane is its bf16.
+ORRERY_ALWAYS_INLINE Bits32 rounded_to_bf16(FloatLanes v) {
+  const auto u = (Bits32)v;
+  return v == v ? u + 0x7fffU + ((u >> 16) & 1U) : u | 0x400000U;
+}
 }  // namespace lanes_detail
 
 // The next lane_count<T> elements. No alignment is asked for.
@@ -45,9 +51,15 @@ ORRERY_ALWAYS_INLINE DoubleLanes load(const double* from) {
   return v;
 }
 ORRERY_ALWAYS_INLINE FloatLanes load(const bf16* from) {
+#ifdef __AVX2__
+  __m128i half;
+  std::memcpy(&half, from, sizeof half);
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
+#else
   lanes_detail::Bits16 half;
   std::memcpy(&half, from, sizeof half);
   return (FloatLanes)(__builtin_convertvector(half, lanes_detail::Bits32) << 16);
+#endif
 }
 ORRERY_ALWAYS_INLINE FloatLanes load(const fp16* from) {
 #ifdef __F16C__
@@ -65,11 +77,13 @@ ORRERY_ALWAYS_INLINE void store(float* to, FloatLanes v) { std::memcpy(to, &v, s
 ORRERY_ALWAYS_INLINE void store(double* to, DoubleLanes v) { std::memcpy(to, &v, sizeof v); }
 ORRERY_ALWAYS_INLINE void store(bf16* to, FloatLanes v) {
   using namespace lanes_detail;
-  const auto u = (Bits32)v;
-  const Bits32 rounded = (u + 0x7fffU + ((u >> 16) & 1U)) >> 16;
-  const Bits32 quiet = (u >> 16) | 0x40U;
-  const auto nan = (Bits32)(v != v);
-  const Bits16 half = __builtin_convertvector((rounded & ~nan) | (quiet & nan), Bits16);
+  const Bits32 kept = rounded_to_bf16(v) >> 16;
+#ifdef __AVX2__
+  const auto lanes = (__m256i)kept;
+  const __m128i half = _mm_packus_epi32(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256(lanes, 1));
+#else
+  const Bits16 half = __builtin_convertvector(kept, Bits16);
+#endif
   std::memcpy(&to->bits, &half, sizeof half);
 }
 ORRERY_ALWAYS_INLINE void store(fp16* to, FloatLanes v) {
@@ -79,6 +93,38 @@ ORRERY_ALWAYS_INLINE void store(fp16* to, FloatLanes v) {
 #else
   for (int i = 0; i < 8; ++i) to[i] = fp16(v[i]);
 #endif
+}
+
+// The next 2 lane_count<T> elements, for work that is done element by element: lanes and the lanes behind
+// them, but of bf16 the even and the odd elements, which takes half the instructions. pair_place(i) is where
+// element i of a row of pairs stands when its lanes are stored one behind the other.
+template <typename T>
+ORRERY_ALWAYS_INLINE void load_pair(const T* from, Lanes<T> (&to)[2]) {
+  if constexpr (std::is_same_v<T, bf16>) {
+    lanes_detail::Bits32 both;
+    std::memcpy(&both, from, sizeof both);
+    to[0] = (FloatLanes)(both << 16);
+    to[1] = (FloatLanes)(both & 0xffff0000U);
+  } else {
+    to[0] = load(from);
+    to[1] = load(from + lane_count<T>);
+  }
+}
+template <typename T>
+ORRERY_ALWAYS_INLINE void store_pair(T* to, const Lanes<T> (&from)[2]) {
+  if constexpr (std::is_same_v<T, bf16>) {
+    using namespace lanes_detail;
+    const Bits32 both = (rounded_to_bf16(from[0]) >> 16) | (rounded_to_bf16(from[1]) & 0xffff0000U);
+    std::memcpy(&to->bits, &both, sizeof both);
+  } else {
+    store(to, from[0]);
+    store(to + lane_count<T>, from[1]);
+  }
+}
+
+template <typename T>
+ORRERY_ALWAYS_INLINE std::int64_t pair_place(std::int64_t i) {
+  return std::is_same_v<T, bf16> ? i / 16 * 16 + i % 2 * 8 + i % 16 / 2 : i;
 }
 
 // The last `count` < lane_count<T> elements of a row; lanes behind them are 0 when loaded and left alone when
@@ -102,10 +148,16 @@ ORRERY_ALWAYS_INLINE FloatLanes all_lanes(float value) {
 }
 ORRERY_ALWAYS_INLINE DoubleLanes all_lanes(double value) { return DoubleLanes{value, value, value, value}; }
 
+// (((v0 + v4) + (v2 + v6)) + ((v1 + v5) + (v3 + v7))), and of doubles ((v0 + v2) + (v1 + v3)).
 ORRERY_ALWAYS_INLINE float sum(FloatLanes v) {
-  return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+  const auto fours = __builtin_shufflevector(v, v, 0, 1, 2, 3) + __builtin_shufflevector(v, v, 4, 5, 6, 7);
+  const auto twos = fours + __builtin_shufflevector(fours, fours, 2, 3, 2, 3);
+  return twos[0] + twos[1];
 }
-ORRERY_ALWAYS_INLINE double sum(DoubleLanes v) { return (v[0] + v[2]) + (v[1] + v[3]); }
+ORRERY_ALWAYS_INLINE double sum(DoubleLanes v) {
+  const auto twos = __builtin_shufflevector(v, v, 0, 1) + __builtin_shufflevector(v, v, 2, 3);
+  return twos[0] + twos[1];
+}
 
 // Whole rows: to[i] = from[i], widened or rounded.
 template <typename T>

@@ -1,6 +1,6 @@
-// Scratch of a kernel: numbers that a thread keeps from call to call, so that no call in the steady state allocates.
-// `Tag`, a type that only its user names, tells scratches that are in use at the same time apart. They grow to the largest
-// call and begin on a cache line; what they hold at first is unspecified.
+// Scratch of a kernel: numbers that a thread keeps from call to call, so that no call in the steady state
+// allocates. `Tag`, a type that only its user names, tells scratches that are in use at the same time apart.
+// They grow to the largest call and begin on a cache line; what they hold at first is unspecified.
 #pragma once
 
 #include <cstddef>

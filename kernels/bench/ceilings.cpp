@@ -1,8 +1,8 @@
 #include "kernels/bench/ceilings.h"
 
 #include <algorithm>
-#include <vector>
 
+#include "kernels/bench/buffer.h"
 #include "kernels/bench/openblas.h"
 #include "kernels/bench/thread_clock.h"
 
@@ -28,8 +28,7 @@ class Stream {
  public:
   // Bytes a second, the better of copy and triad.
   double measure_once() {
-    const double* a = a_.data();
-    const double* b = b_.data();
+    const double *a = a_.data(), *b = b_.data();
     double* c = c_.data();
     const auto size = static_cast<double>(kCount * sizeof(double));
     const double start = thread_seconds();
@@ -43,7 +42,7 @@ class Stream {
 
  private:
   static constexpr std::size_t kCount = (std::size_t{256} << 20) / sizeof(double) / 3;
-  std::vector<double> a_ = std::vector<double>(kCount, 1.0), b_ = a_, c_ = a_;
+  Buffer<double> a_{kCount, 0, 1.0}, b_{kCount, 1, 2.0}, c_{kCount, 2};
   double scalar_ = 3.0;
 };
 

@@ -1,5 +1,6 @@
-// Products in their three layouts, float and bf16, against OpenBLAS's sgemm: squares, and the shapes of a small and a
-// middle transformer (tokens x hidden x inner, head over a vocabulary). The promise is 95 % at 1024 x 1024 x 1024.
+// Products in their three layouts, float and bf16, against OpenBLAS's sgemm: squares, and the shapes of a
+// small and a middle transformer (tokens x hidden x inner, head over a vocabulary). The promise is 95 % at
+// 1024 x 1024 x 1024.
 #include <vector>
 
 #include "kernels/bench/ceilings.h"
@@ -14,7 +15,8 @@ struct Operands {
       : a(numbers(m * k)), b(numbers(n * k)), c(numbers(m * n)) {}
   static std::vector<T> numbers(std::int64_t count) {
     std::vector<T> values;
-    for (std::int64_t i = 0; i < count; ++i) values.push_back(static_cast<T>(0.001F * static_cast<float>(i % 997)));
+    for (std::int64_t i = 0; i < count; ++i)
+      values.push_back(static_cast<T>(0.001F * static_cast<float>(i % 997)));
     return values;
   }
   std::vector<T> a, b, c;

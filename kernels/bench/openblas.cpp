@@ -15,7 +15,8 @@ namespace {
 
 // From cblas.h, so that the benchmarks build where it is not installed.
 constexpr int kRowMajor = 101, kNoTranspose = 111, kTranspose = 112;
-using Sgemm = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+using Sgemm = void (*)(int, int, int, int, int, int, float, const float*, int, const float*, int, float,
+                       float*, int);
 using SetThreads = void (*)(int);
 using CoreName = const char* (*)();
 using Name = std::array<char, 64>;

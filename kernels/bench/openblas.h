@@ -1,6 +1,6 @@
-// OpenBLAS's sgemm on one thread, as the ceiling of our products. OpenBLAS settles which kernels it uses when it is
-// loaded, by the CPU or by OPENBLAS_CORETYPE, so each choice lives in a child process of its own, which loads the
-// library and times a product whenever it is asked; so both can be timed in turns with ours.
+// OpenBLAS's sgemm on one thread, as the ceiling of our products. OpenBLAS settles which kernels it uses when
+// it is loaded, by the CPU or by OPENBLAS_CORETYPE, so each choice lives in a child process of its own, which
+// loads the library and times a product whenever it is asked; so both can be timed in turns with ours.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
-// The gradient of a bias: rows added in order to one row of sums, which stays in the cache while dy is read once, forwards;
-// four rows at a time, so that the sums are loaded and stored a quarter as often.
+// The gradient of a bias: rows added in order to one row of sums, which stays in the cache while dy is read
+// once, forwards; four rows at a time, so that the sums are loaded and stored a quarter as often.
 #include <algorithm>
 
 #include "kernels/convert.h"

@@ -1,6 +1,7 @@
-// The loops around the tile (Goto, van de Geijn 2008; names of the blocks as in BLIS): columns in blocks that the third
-// cache holds, depth in blocks whose strips fit the first, rows in blocks that the second holds. Where a 16-bit result
-// needs more than one block of depth, its fp32 sums wait in scratch, for a bounded number of rows.
+// The loops around the tile (Goto, van de Geijn 2008; names of the blocks as in BLIS): columns in blocks that
+// the third cache holds, depth in blocks whose strips fit the first, rows in blocks that the second holds.
+// Where a 16-bit result needs more than one block of depth, its fp32 sums wait in scratch, for a bounded
+// number of rows.
 #include "kernels/cpu/linear/gemm.h"
 
 #include "kernels/cpu/linear/pack.h"
@@ -64,13 +65,15 @@ class Product {
     const std::int64_t height = sums_apart() ? kScratchRows : std::max<std::int64_t>(extents_.m, 1);
     for (std::int64_t column = 0; column < extents_.n; column += kColumnBlock)
       for (std::int64_t row = 0; row < extents_.m; row += height) {
-        const Extents panel{std::min(height, extents_.m - row), std::min(kColumnBlock, extents_.n - column), extents_.k};
+        const Extents panel{std::min(height, extents_.m - row), std::min(kColumnBlock, extents_.n - column),
+                            extents_.k};
         compute_panel(row, column, panel);
       }
   }
 
  private:
-  // The result cannot hold the sums over a part of the depth: they would be rounded, or the result is added to.
+  // The result cannot hold the sums over a part of the depth: they would be rounded, or the result is added
+  // to.
   bool sums_apart() const { return !std::is_same_v<G, Wide<G>> && extents_.k > kDepthBlock; }
 
   void compute_panel(std::int64_t row, std::int64_t column, const Extents& panel) const {
@@ -81,8 +84,7 @@ class Product {
       end.partial = end.result;
       end.continues = out_.adds;
     } else {
-      if (sums_apart())
-        end.partial = {scratch<Sums, Wide<G>>(panel.m * panel.n), panel.m, panel.n, panel.n};
+      if (sums_apart()) end.partial = {scratch<Sums, Wide<G>>(panel.m * panel.n), panel.m, panel.n, panel.n};
       end.adds = out_.adds;
     }
     for (std::int64_t p = 0; p == 0 || p < panel.k; p += kDepthBlock) {

@@ -1,11 +1,13 @@
-// Matrix products in the three layouts of a linear layer (docs/schedule.md, section 7), on one thread. T is float, double,
-// bf16 or fp16; 16-bit numbers are storage: they are widened as they are packed, products are summed in fp32 and
-// rounded once, after bias and accumulation. G, the gradients' type, is T, or float where T has 16 bits.
+// Matrix products in the three layouts of a linear layer (docs/schedule.md, section 7), on one thread. T is
+// float, double, bf16 or fp16; 16-bit numbers are storage: they are widened as they are packed, products are
+// summed in fp32 and rounded once, after bias and accumulation. G, the gradients' type, is T, or float where
+// T has 16 bits.
 //
-// Each element is a sum over k in a fixed order (fused multiply-adds in blocks of 256, block after block), so it depends
-// on its row, its column and its k only: not on how many other rows or columns the call has, nor on the machine.
-// Scratch is kept per thread and bounded (at most 2.5 MiB, 5.5 MiB for 16-bit results, twice that in double).
-// Why no Eigen: its product reaches 70 % of this at 256^3 and 80 % at 512^3, and would need 16-bit operands widened first.
+// Each element is a sum over k in a fixed order (fused multiply-adds in blocks of 256, block after block), so
+// it depends on its row, its column and its k only: not on how many other rows or columns the call has, nor
+// on the machine. Scratch is kept per thread and bounded (at most 2.5 MiB, 5.5 MiB for 16-bit results, twice
+// that in double). Why no Eigen: its product reaches 70 % of this at 256^3 and 80 % at 512^3, and would need
+// 16-bit operands widened first.
 #pragma once
 
 #include "kernels/float_types.h"

@@ -1,4 +1,5 @@
-// What the products of gemm.h mean: plain loops, sums in double (rounded to the result's type at the end), for tests.
+// What the products of gemm.h mean: plain loops, sums in double (rounded to the result's type at the end),
+// for tests.
 #pragma once
 
 #include "kernels/float_types.h"

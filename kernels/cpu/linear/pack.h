@@ -1,8 +1,8 @@
-// Packing: a block of an operand copied, widened, into strips: 8 lanes (4 of double) side by side for every step of the
-// depth, one strip behind the other, so that the product reads both operands forwards (Goto, van de Geijn: Anatomy of
-// High-Performance Matrix Multiplication, 2008). Lanes are rows of the left operand or columns of the right one. An
-// operand whose depth runs along its rows is turned in registers, a square of lanes at a time. Lanes that the
-// operand does not have are 0.
+// Packing: a block of an operand copied, widened, into strips: 8 lanes (4 of double) side by side for every
+// step of the depth, one strip behind the other, so that the product reads both operands forwards (Goto, van
+// de Geijn: Anatomy of High-Performance Matrix Multiplication, 2008). Lanes are rows of the left operand or
+// columns of the right one. An operand whose depth runs along its rows is turned in registers, a square of
+// lanes at a time. Lanes that the operand does not have are 0.
 #pragma once
 
 #include <algorithm>
@@ -66,9 +66,11 @@ void pack_turned(const T* from, std::int64_t lane_step, std::int64_t lanes, std:
 }
 
 template <typename T>
-void pack_straight(const T* from, std::int64_t depth_step, std::int64_t lanes, std::int64_t depth, Wide<T>* to) {
+void pack_straight(const T* from, std::int64_t depth_step, std::int64_t lanes, std::int64_t depth,
+                   Wide<T>* to) {
   constexpr std::int64_t L = lane_count<T>;
-  constexpr std::int64_t kRun = 8;  // steps of the depth taken together: memory is read in rows, written in pages
+  constexpr std::int64_t kRun =
+      8;  // steps of the depth taken together: memory is read in rows, written in pages
   for (std::int64_t p = 0; p < depth; p += kRun) {
     const std::int64_t run = std::min(kRun, depth - p);
     Wide<T>* strip = to + p * L;
@@ -83,10 +85,11 @@ void pack_straight(const T* from, std::int64_t depth_step, std::int64_t lanes, s
 
 }  // namespace pack_detail
 
-// Lanes [lane, lane + lanes) over depth [p, p + depth) of the operand, into ceil(lanes / L) strips of depth * L numbers.
+// Lanes [lane, lane + lanes) over depth [p, p + depth) of the operand, into ceil(lanes / L) strips of depth *
+// L numbers.
 template <typename T>
-void pack(const Operand<T>& operand, std::int64_t lane, std::int64_t lanes, std::int64_t p, std::int64_t depth,
-          Wide<T>* to) {
+void pack(const Operand<T>& operand, std::int64_t lane, std::int64_t lanes, std::int64_t p,
+          std::int64_t depth, Wide<T>* to) {
   const T* from = operand.data + lane * operand.lane_step + p * operand.depth_step;
   if (operand.lane_step == 1)
     pack_detail::pack_straight(from, operand.depth_step, lanes, depth, to);

@@ -4,9 +4,10 @@
 //     rms_norm     n = x / sqrt(mean(x^2) + 1e-5)        y = n w            (Zhang, Sennrich 2019)
 //     backward     g = dy w;  dx = (g - [mean(g)] - n mean(g n)) / sqrt(...);  dw = sum dy n;  dbias = sum dy
 //
-// with [mean(g)] for layer norm only. Nothing is kept from the forward: the backward computes statistics from x again.
-// Statistics and sums over rows are fp32 (double for double) and in a fixed order. T is float, double, bf16 or fp16; G,
-// the gradients' type, is T, or float where T has 16 bits. In place is fine: y may be x, dx may be dy or x.
+// with [mean(g)] for layer norm only. Nothing is kept from the forward: the backward computes statistics from
+// x again. Statistics and sums over rows are fp32 (double for double) and in a fixed order. T is float,
+// double, bf16 or fp16; G, the gradients' type, is T, or float where T has 16 bits. In place is fine: y may
+// be x, dx may be dy or x.
 #pragma once
 
 #include "kernels/float_types.h"

@@ -14,7 +14,8 @@ struct NormSegment {
   std::int64_t row, column, length;
 };
 
-inline std::vector<double> read_segment(const auto& from, std::int64_t row, std::int64_t column, std::int64_t length) {
+inline std::vector<double> read_segment(const auto& from, std::int64_t row, std::int64_t column,
+                                        std::int64_t length) {
   std::vector<double> values;
   for (std::int64_t i = 0; i < length; ++i)
     values.push_back(static_cast<double>(widen(from.at(row, column + i))));
@@ -74,12 +75,14 @@ void backward_segment(const NormSegment& s, In<T> dy, In<T> x, In<T> w, Out<T> d
   const double mean_g = s.norm == Norm::layer_norm ? mean_of(g) : 0.0;
   const double mean_gn = mean_of(gn);
   for (std::size_t i = 0; i < n.size(); ++i)
-    write_element(dx, s.row, s.column + static_cast<std::int64_t>(i), (g[i] - mean_g - n[i] * mean_gn) * inverse);
+    write_element(dx, s.row, s.column + static_cast<std::int64_t>(i),
+                  (g[i] - mean_g - n[i] * mean_gn) * inverse);
 }
 
 template <typename G>
 void write_row(const Out<G>& out, const std::vector<double>& values) {
-  for (std::size_t i = 0; i < values.size(); ++i) write_element(out, 0, static_cast<std::int64_t>(i), values[i]);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    write_element(out, 0, static_cast<std::int64_t>(i), values[i]);
 }
 
 template <typename T>

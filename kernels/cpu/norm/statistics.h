@@ -1,4 +1,4 @@
-// Sums over a row in 32 (of double 16) running parts, in a fixed order, and from them mean and 1 / sqrt(var + epsilon).
+// Sums over a row in a few running parts, in a fixed order, and from them mean and 1 / sqrt(var + epsilon).
 // The variance is the mean of squared deviations, a second pass over a row that is in the cache by then: the
 // difference of mean(x^2) and mean^2 has no digits left in fp32 where the mean is large.
 #pragma once
@@ -7,39 +7,70 @@
 
 #include "kernels/convert.h"
 #include "kernels/cpu/norm/norm.h"
+#include "kernels/scratch.h"
 
 namespace orrery::kernels {
 
-// Sum of f(i), i in [0, count): `f` gives the lanes from i on, `f_one` a single one of the last few.
-template <typename T, typename F, typename One>
-ORRERY_ALWAYS_INLINE Wide<T> sum_row(std::int64_t count, const F& f, const One& f_one) {
-  constexpr std::int64_t L = lane_count<T>;
-  Lanes<T> parts[4] = {};
-  std::int64_t i = 0;
-  for (; i + 4 * L <= count; i += 4 * L)
-    for (std::int64_t p = 0; p < 4; ++p) parts[p] += f(i + p * L);
-  for (; i + L <= count; i += L) parts[0] += f(i);
+// A sum that grows by lanes, and by the single elements at a row's end. The parts hide the latency of an
+// addition.
+template <typename T, int count>
+struct RunningSum {
+  Lanes<T> parts[count] = {};
   Wide<T> rest = 0;
-  for (; i < count; ++i) rest += f_one(i);
-  return sum((parts[0] + parts[1]) + (parts[2] + parts[3])) + rest;
+  ORRERY_ALWAYS_INLINE Wide<T> total() const {
+    if constexpr (count == 2) return sum(parts[0] + parts[1]) + rest;
+    return sum((parts[0] + parts[1]) + (parts[2] + parts[3])) + rest;
+  }
+};
+
+// Walks `count` elements: pair(i, part) for each pair of lanes (load_pair), where part and part + 1 are the
+// parts, of `parts`, of a running sum that they go to; one(i) for the elements behind the last pair.
+template <typename T, int parts, typename Pair, typename One>
+ORRERY_ALWAYS_INLINE void walk_row(std::int64_t count, const Pair& pair, const One& one) {
+  constexpr std::int64_t step = 2 * lane_count<T>;
+  std::int64_t i = 0;
+  for (; i + parts / 2 * step <= count; i += parts / 2 * step)
+    for (int part = 0; part < parts; part += 2) pair(i + part / 2 * step, part);
+  for (; i + step <= count; i += step) pair(i, 0);
+  for (; i < count; ++i) one(i);
+}
+
+// A row that all others meet (w, bias), widened once a call, as the lanes of pairs stand.
+template <typename Tag, typename T>
+const Wide<T>* wide_row(const T* from, std::int64_t count) {
+  if constexpr (std::is_same_v<T, Wide<T>>) {
+    return from;
+  } else {
+    if (from == nullptr) return nullptr;
+    Wide<T>* to = scratch<Tag, Wide<T>>(count);
+    const auto pair = [&](std::int64_t i, int) {
+      Lanes<T> v[2];
+      load_pair(from + i, v);
+      store_pair(to + i, v);
+    };
+    walk_row<T, 2>(count, pair, [&](std::int64_t i) { to[i] = widen(from[i]); });
+    return to;
+  }
+}
+
+// 0 for RMS norm. Also fetches the row that is wanted next, where one is given.
+template <Norm norm, typename T>
+ORRERY_ALWAYS_INLINE Wide<T> row_mean(const T* x, std::int64_t count, const T* next = nullptr) {
+  if constexpr (norm == Norm::rms_norm) return 0;
+  RunningSum<T, 4> sum;
+  const auto pair = [&](std::int64_t i, int part) {
+    if (next != nullptr) __builtin_prefetch(next + i);
+    Lanes<T> v[2];
+    load_pair(x + i, v);
+    for (int h = 0; h < 2; ++h) sum.parts[part + h] += v[h];
+  };
+  walk_row<T, 4>(count, pair, [&](std::int64_t i) { sum.rest += widen(x[i]); });
+  return sum.total() * (Wide<T>{1} / static_cast<Wide<T>>(count));
 }
 
 template <typename W>
-struct RowStatistics {
-  W mean, inverse;
-};
-
-template <Norm norm, typename T>
-ORRERY_ALWAYS_INLINE RowStatistics<Wide<T>> row_statistics(const T* x, std::int64_t count) {
-  using W = Wide<T>;
-  const auto n = static_cast<W>(count);
-  W mean = 0;
-  if constexpr (norm == Norm::layer_norm)
-    mean = sum_row<T>(count, [&](auto i) { return load(x + i); }, [&](auto i) { return widen(x[i]); }) / n;
-  const auto square = [&](auto v) { return (v - mean) * (v - mean); };
-  const W squares =
-      sum_row<T>(count, [&](auto i) { return square(load(x + i)); }, [&](auto i) { return square(widen(x[i])); });
-  return {mean, W{1} / std::sqrt(squares / n + static_cast<W>(kNormEpsilon))};
+W inverse_deviation(W mean_square) {
+  return W{1} / std::sqrt(mean_square + static_cast<W>(kNormEpsilon));
 }
 
 }  // namespace orrery::kernels
