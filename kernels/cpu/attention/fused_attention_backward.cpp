@@ -16,37 +16,27 @@ struct Backward {
   const AttentionSaved<T>& saved;
   const AttentionDropout& dropout;
   const AttentionGradients<T>& out;
-  std::int64_t columns = round_up(a.head_dim, kPanel<W>);
+  std::int64_t columns;
   // Of the whole sequence: kᵀ and vᵀ for the scores and their gradients, k for dq; sums.
-  W *keys_transposed = nullptr, *values_transposed = nullptr, *key_panels = nullptr, *dk = nullptr,
-    *dv = nullptr;
+  W *keys_transposed, *values_transposed, *key_panels, *dk, *dv;
   // Of a tile of queries.
-  W *query = nullptr, *query_panels = nullptr, *dout = nullptr, *dout_panels = nullptr, *dq = nullptr;
-  W *probabilities = nullptr, *dscores = nullptr;
+  W *query, *query_panels, *dout, *dout_panels, *dq, *probabilities, *dscores;
 };
 
 template <typename T>
-void place_tiles(Backward<T>& b) {
+Backward<T> start_backward(const AttentionShape& a, const AttentionInput<T>& in,
+                           const AttentionSaved<T>& saved, const AttentionDropout& dropout,
+                           const AttentionGradients<T>& out) {
   using W = Wide<T>;
-  const std::int64_t transposed = round_up(b.a.sequence, kPanel<W>) * b.a.head_dim;
-  const std::int64_t sums = round_up(b.a.sequence, kGroup) * b.columns;
-  const std::int64_t rows = kQueryTile * b.a.head_dim, panels = kQueryTile * b.columns,
+  const std::int64_t columns = round_up(a.head_dim, kPanel<W>);
+  const std::int64_t transposed = round_up(a.sequence, kPanel<W>) * a.head_dim;
+  const std::int64_t sums = round_up(a.sequence, kGroup) * columns;
+  const std::int64_t rows = kQueryTile * a.head_dim, panels = kQueryTile * columns,
                      scores = kQueryTile * kKeyTile;
-  const auto tiles = cut_tiles<W>({transposed, transposed, b.a.sequence * b.columns, sums, sums, rows, panels,
-                                   rows, panels, panels, scores, scores});
-  W** const place[] = {&b.keys_transposed,
-                       &b.values_transposed,
-                       &b.key_panels,
-                       &b.dk,
-                       &b.dv,
-                       &b.query,
-                       &b.query_panels,
-                       &b.dout,
-                       &b.dout_panels,
-                       &b.dq,
-                       &b.probabilities,
-                       &b.dscores};
-  for (std::size_t i = 0; i < tiles.size(); ++i) *place[i] = tiles[i];
+  const auto t = cut_tiles<W>({transposed, transposed, a.sequence * columns, sums, sums, rows, panels, rows,
+                               panels, panels, scores, scores});
+  return {a,    in,   saved, dropout, out,  columns, t[0], t[1],  t[2],
+          t[3], t[4], t[5],  t[6],    t[7], t[8],    t[9], t[10], t[11]};
 }
 
 struct TileOf {
@@ -147,8 +137,7 @@ void backward_key_head(const Backward<T>& b, std::int64_t j, std::int64_t key_he
 template <typename T>
 void attention_backward(const AttentionShape& a, const AttentionInput<T>& in, const AttentionSaved<T>& saved,
                         const AttentionDropout& dropout, const AttentionGradients<T>& out) {
-  Backward<T> b{a, in, saved, dropout, out};
-  place_tiles(b);
+  const Backward<T> b = start_backward(a, in, saved, dropout, out);
   for (std::int64_t j = 0; j < a.batch; ++j)
     for (std::int64_t key_head = 0; key_head < a.kv_heads; ++key_head) backward_key_head(b, j, key_head);
 }

@@ -17,22 +17,19 @@ struct Forward {
   const AttentionDropout& dropout;
   Out<T> o;
   Out<W> lse;
-  std::int64_t columns = round_up(a.head_dim, kPanel<W>);
-  W *key_panels = nullptr, *value_panels = nullptr;        // of the whole sequence
-  W *query = nullptr, *scores = nullptr, *sums = nullptr;  // of a tile of queries
-  W running_maximum[kQueryTile] = {}, running_sum[kQueryTile] = {};
+  std::int64_t columns;
+  W *key_panels, *value_panels;  // of the whole sequence
+  W *query, *scores, *sums;      // of a tile of queries
+  W running_maximum[kQueryTile], running_sum[kQueryTile];
 };
 
-template <typename T>
-void place_tiles(Forward<T>& f) {
-  using W = Wide<T>;
-  const auto tiles = cut_tiles<W>({round_up(f.a.sequence, kPanel<W>) * f.a.head_dim, f.a.sequence * f.columns,
-                                   kQueryTile * f.a.head_dim, kQueryTile * kKeyTile, kQueryTile * f.columns});
-  f.key_panels = tiles[0];
-  f.value_panels = tiles[1];
-  f.query = tiles[2];
-  f.scores = tiles[3];
-  f.sums = tiles[4];
+template <typename T, typename W = Wide<T>>
+Forward<T> start_forward(const AttentionShape& a, const AttentionInput<T>& in,
+                         const AttentionDropout& dropout, Out<T> o, Out<W> lse) {
+  const std::int64_t columns = round_up(a.head_dim, kPanel<W>);
+  const auto tiles = cut_tiles<W>({round_up(a.sequence, kPanel<W>) * a.head_dim, a.sequence * columns,
+                                   kQueryTile * a.head_dim, kQueryTile * kKeyTile, kQueryTile * columns});
+  return {a, in, dropout, o, lse, columns, tiles[0], tiles[1], tiles[2], tiles[3], tiles[4], {}, {}};
 }
 
 struct TileOf {
@@ -95,8 +92,7 @@ template <typename T>
 void attention_forward(const AttentionShape& a, const AttentionInput<T>& in, const AttentionDropout& dropout,
                        Out<T> o, Out<Wide<T>> lse) {
   using W = Wide<T>;
-  Forward<T> f{a, in, dropout, o, lse};
-  place_tiles(f);
+  Forward<T> f = start_forward(a, in, dropout, o, lse);
   for (std::int64_t j = 0; j < a.batch; ++j)
     for (std::int64_t head = 0; head < a.heads; ++head) {
       if (head % a.group() == 0) {
