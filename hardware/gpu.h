@@ -1,6 +1,6 @@
 // A GPU type, as data (hardware/gpus/*.json): data-sheet numbers with their sources. Peaks are DENSE: never the sparse
-// number that marketing prints beside them. Or what one rank of a CPU machine has: one core's peak, its part of the memory,
-// and measured kernel times instead of fits.
+// number that marketing prints beside them. Or what one rank of a CPU machine has: one core's peak, its part of the
+// memory, and measured kernel times instead of fits.
 #pragma once
 
 #include <array>

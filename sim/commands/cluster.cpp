@@ -11,6 +11,7 @@
 #include "sim/commands/cluster_text.h"
 #include "sim/commands/command.h"
 #include "sim/commands/scenario_files.h"
+#include "sim/network/measured_network.h"
 
 namespace orrery::sim {
 namespace {
@@ -70,12 +71,12 @@ scenarios::Network wanted_of(const ClusterOptions& o) {
   return wanted;
 }
 
-CollectiveTable table_of(const ClusterOptions& o, const AlphaBeta& model) {
+CollectiveTable table_of(const ClusterOptions& o, const AlphaBeta& model, const NetworkModel& times) {
   const std::int64_t gpus = o.gpus > 0 ? o.gpus : model.cluster().gpus();
   if (gpus < 2 || gpus > model.cluster().gpus())
     refuse(fmt::format("--gpus {}: a collective needs 2 to {} of them", gpus, model.cluster().gpus()),
            "ranks 0 to N-1 take part");
-  return collective_table(model, kind_of(o.collective), gpus, sizes_of(o));
+  return collective_table(times, kind_of(o.collective), gpus, sizes_of(o));
 }
 
 void check_options(const ClusterOptions& o, const hardware::Cluster& cluster) {
@@ -90,20 +91,24 @@ void check_options(const ClusterOptions& o, const hardware::Cluster& cluster) {
   if (o.collective.empty() && o.gpus > 0) refuse("--gpus is of a collective", "add --collective all_reduce");
 }
 
-ClusterAnswer answer_of(const ClusterOptions& o, const AlphaBeta& model) {
+// `times`: the model that predictions use, which knows measured curves.
+ClusterAnswer answer_of(const ClusterOptions& o, const AlphaBeta& model, const NetworkModel& times) {
   ClusterAnswer answer;
   answer.report = report_cluster(model);
   answer.all_links = o.links;
-  if (o.from >= 0) answer.path = report_path(model, o.from, o.to);
-  if (!o.collective.empty()) answer.collective = table_of(o, model);
-  if (!answer.path && !answer.collective) answer.matrix = bandwidth_matrix(model);
+  if (o.from >= 0) answer.path = report_path(model, times, o.from, o.to);
+  if (!o.collective.empty()) answer.collective = table_of(o, model, times);
+  if (!answer.path && !answer.collective) answer.matrix = bandwidth_matrix(model, times);
   return answer;
 }
 
 int cluster(const ClusterOptions& o, Output& out) try {
   const AlphaBeta model(read(o.file), wanted_of(o));
   check_options(o, model.cluster());
-  const ClusterAnswer answer = answer_of(o, model);
+  std::optional<MeasuredNetwork> measured;
+  if (model.cluster().transfers != nullptr) measured.emplace(model.cluster(), wanted_of(o));
+  const NetworkModel& times = measured ? static_cast<const NetworkModel&>(*measured) : model;
+  const ClusterAnswer answer = answer_of(o, model, times);
   out.write(o.json ? cluster_json(answer) : cluster_text(answer));
   return kFine;
 } catch (const DurationTooLong& error) {

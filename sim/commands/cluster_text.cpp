@@ -104,13 +104,18 @@ std::string path_text(const ReportPath& path) {
          table_text(table);
 }
 
+// Of a measured time nobody knows the algorithm.
+std::string algorithm_text(const TransferPlan& plan) {
+  return plan.origin == Origin::modelled ? scenarios::word(plan.algorithm) : std::string(name(plan.origin));
+}
+
 std::string collective_text(const CollectiveTable& c) {
   Table table = {{"size", "time", "algbw GB/s", "busbw GB/s", "algorithm", "protocol"}};
   for (const CollectiveRow& row : c.rows)
     table.push_back({size_text(row.size), human_duration(row.plan.time),
                      fmt::format("{:.2f}", row.plan.algorithm_bandwidth / 1e9),
-                     fmt::format("{:.2f}", row.plan.bus_bandwidth / 1e9), scenarios::word(row.plan.algorithm),
-                     scenarios::word(row.plan.protocol)});
+                     fmt::format("{:.2f}", row.plan.bus_bandwidth / 1e9), algorithm_text(row.plan),
+                     row.plan.origin == Origin::modelled ? scenarios::word(row.plan.protocol) : "-"});
   std::string text = fmt::format("\n{} over {} GPUs\n", schedule::name(c.kind), c.gpus) + table_text(table);
   return text +
          fmt::format(
@@ -148,6 +153,7 @@ Out collective_json(const CollectiveTable& c) {
                     {"busbw_bytes_per_s", row.plan.bus_bandwidth},
                     {"algorithm", scenarios::word(row.plan.algorithm)},
                     {"protocol", scenarios::word(row.plan.protocol)},
+                    {"origin", std::string(name(row.plan.origin))},
                     {"explanation", row.plan.explanation}});
   return {{"name", std::string(schedule::name(c.kind))}, {"gpus", c.gpus}, {"rows", std::move(rows)}};
 }
@@ -164,16 +170,16 @@ Out matrix_json(const BandwidthMatrix& m) {
 
 }  // namespace
 
-CollectiveTable collective_table(const AlphaBeta& model, schedule::OpKind kind, std::int64_t gpus,
+CollectiveTable collective_table(const NetworkModel& times, schedule::OpKind kind, std::int64_t gpus,
                                  const std::vector<Bytes>& sizes) {
   std::vector<std::int64_t> members(static_cast<std::size_t>(gpus));
   std::iota(members.begin(), members.end(), std::int64_t{0});
   CollectiveTable table{kind, gpus, {}};
-  for (const Bytes size : sizes) table.rows.push_back({size, model.collective(kind, size, members)});
+  for (const Bytes size : sizes) table.rows.push_back({size, times.collective(kind, size, members)});
   return table;
 }
 
-BandwidthMatrix bandwidth_matrix(const AlphaBeta& model) {
+BandwidthMatrix bandwidth_matrix(const AlphaBeta& model, const NetworkModel& times) {
   const hardware::Cluster& cluster = model.cluster();
   BandwidthMatrix m;
   const std::int64_t remote =
@@ -193,7 +199,7 @@ BandwidthMatrix bandwidth_matrix(const AlphaBeta& model) {
   for (const std::int64_t from : m.gpus) {
     m.usable.emplace_back();
     for (const std::int64_t to : m.gpus)
-      m.usable.back().push_back(from == to ? Bandwidth(0.0) : report_path(model, from, to).usable);
+      m.usable.back().push_back(from == to ? Bandwidth(0.0) : report_path(model, times, from, to).usable);
   }
   return m;
 }

@@ -18,7 +18,7 @@ struct CollectiveTable {
   std::int64_t gpus = 0;
   std::vector<CollectiveRow> rows;
 };
-CollectiveTable collective_table(const AlphaBeta& model, schedule::OpKind kind, std::int64_t gpus,
+CollectiveTable collective_table(const NetworkModel& times, schedule::OpKind kind, std::int64_t gpus,
                                  const std::vector<Bytes>& sizes);
 
 // Usable bandwidth between the GPUs of the first machine and the first two of the second, at most kMatrixGpus
@@ -28,7 +28,7 @@ struct BandwidthMatrix {
   std::vector<std::vector<Bandwidth>> usable;  // [from][to]; 0 on the diagonal
 };
 inline constexpr std::int64_t kMatrixGpus = 10;
-BandwidthMatrix bandwidth_matrix(const AlphaBeta& model);
+BandwidthMatrix bandwidth_matrix(const AlphaBeta& model, const NetworkModel& times);
 
 struct ClusterAnswer {
   ClusterReport report;

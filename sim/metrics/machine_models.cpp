@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <map>
+
 #include "sim/cost/analytic_cost.h"
 #include "sim/cost/table_cost.h"
 #include "sim/network/measured_network.h"
@@ -10,7 +13,23 @@
 namespace orrery::sim {
 namespace {
 
-constexpr std::size_t kNamed = 5;  // kernels of a warning
+constexpr std::size_t kNamed = 3;  // kernels that a warning names for each stand-in
+
+// "add.fp32, fill.fp32 and 2 more (instead: ...)" for each stand-in.
+std::string words_of(const std::vector<LackingKernel>& lacking) {
+  std::map<std::string, std::vector<std::string>> by_stand_in;
+  for (const LackingKernel& kernel : lacking) by_stand_in[kernel.instead].push_back(kernel.name);
+  std::string text;
+  for (const auto& [instead, kernels] : by_stand_in) {
+    const std::size_t named = std::min(kernels.size(), kNamed);
+    text +=
+        fmt::format("{}{}", text.empty() ? "" : "; ",
+                    fmt::join(kernels.begin(), kernels.begin() + static_cast<std::ptrdiff_t>(named), ", "));
+    if (named < kernels.size()) text += fmt::format(" and {} more", kernels.size() - named);
+    text += fmt::format(" (instead: {})", instead);
+  }
+  return text;
+}
 
 void add(const Place& place, std::string message, std::string hint, std::vector<Diagnostic>& found) {
   found.push_back({Severity::warning, place, std::move(message), std::move(hint)});
@@ -30,6 +49,7 @@ void MachineModels::make_cost() {
   const hardware::Precision precision = scenario_.training.precision;
   if (cluster.gpu.kind == hardware::DeviceKind::gpu)
     cost_ = make_analytic_cost(cluster, precision, scenario_.offload.pinned);
+  CHECK(cost_ != nullptr || cluster.gpu.kernel_table != nullptr, cluster.gpu.name);
   if (cluster.gpu.kernel_table == nullptr) return;
   auto table = std::make_unique<TableCost>(cluster, precision, std::move(cost_));
   table_ = table.get();
@@ -51,14 +71,8 @@ std::vector<Diagnostic> MachineModels::advice() const {
   std::vector<Diagnostic> found;
   const Place& place = scenario_.origins.cluster;
   if (table_ != nullptr) {
-    const std::vector<LackingKernel> lacking = table_->lacking();
-    std::vector<std::string> words;
-    for (const LackingKernel& kernel : lacking)
-      if (words.size() < kNamed)
-        words.push_back(fmt::format("{} (instead: {})", kernel.name, kernel.instead));
-    if (lacking.size() > kNamed) words.push_back(fmt::format("{} more", lacking.size() - kNamed));
-    if (!lacking.empty())
-      add(place, fmt::format("the kernel table lacks {}", fmt::join(words, ", ")),
+    if (const std::vector<LackingKernel> lacking = table_->lacking(); !lacking.empty())
+      add(place, "the kernel table lacks " + words_of(lacking),
           "calibrate again with this scenario among those given", found);
   }
   if (measured_ != nullptr) {

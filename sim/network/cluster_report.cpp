@@ -164,6 +164,10 @@ ClusterReport report_cluster(const AlphaBeta& model) {
 }
 
 ReportPath report_path(const AlphaBeta& model, std::int64_t from, std::int64_t to) {
+  return report_path(model, model, from, to);
+}
+
+ReportPath report_path(const AlphaBeta& model, const NetworkModel& times, std::int64_t from, std::int64_t to) {
   const Endpoints& ends = model.endpoints();
   const GpuPlace a = ends.place(from), b = ends.place(to);
   ReportPath path;
@@ -180,11 +184,12 @@ ReportPath report_path(const AlphaBeta& model, std::int64_t from, std::int64_t t
   const bool network = a.node != b.node;
   const bool pcie = std::any_of(path.links.begin(), path.links.end(),
                                 [](const ReportLink& link) { return link.link_class != LinkClass::nvlink; });
-  path.kind = network ? "network" : pcie ? "PCIe" : "NVLink";
+  const bool memory = model.cluster().gpu.kind == hardware::DeviceKind::cpu;
+  path.kind = network ? "network" : memory ? "memory" : pcie ? "PCIe" : "NVLink";
   // The slope of time over size between two large messages: what a long transfer gets.
   const Bytes size = Bytes::from_gib(1);
-  const TransferPlan none = model.point_to_point(from, to, Bytes(0));
-  const TransferPlan large = model.point_to_point(from, to, size);
+  const TransferPlan none = times.point_to_point(from, to, Bytes(0));
+  const TransferPlan large = times.point_to_point(from, to, size);
   path.latency = none.time;
   path.usable = Bandwidth(static_cast<double>(size.count()) / (large.time - none.time).seconds());
   return path;

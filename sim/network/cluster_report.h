@@ -39,6 +39,8 @@ struct ClusterReport {
 ClusterReport report_cluster(const AlphaBeta& model);
 // Two different ranks of the cluster.
 ReportPath report_path(const AlphaBeta& model, std::int64_t from, std::int64_t to);
+// Bandwidth and latency as `times` has them, where that is another model of the same cluster.
+ReportPath report_path(const AlphaBeta& model, const NetworkModel& times, std::int64_t from, std::int64_t to);
 
 const char* name(LinkClass link_class);
 

@@ -16,10 +16,10 @@ using testing::HasSubstr;
 
 constexpr const char* kText = R"({
   "name": "two cores", "source": "a test",
-  "gpu": {"kind": "cpu", "name": "one core", "source": "measured", "dense_peak": {"fp32": "60 GFLOP/s", "bf16": "20 GFLOP/s"},
-          "memory": "3 GiB", "memory_bandwidth": "9 GB/s",
-          "kernel_table": {"provenance": {"machine": "m", "date": "d", "program": "p"}, "op_overhead": "1 us", "kernels": [
-            {"name": "add.fp32", "dims": ["elements"], "points": [{"dims": [64], "bytes": 768, "seconds": 1e-6}]}]}},
+  "gpu": {"kind": "cpu", "name": "one core", "source": "measured",
+          "dense_peak": {"fp32": "60 GFLOP/s", "bf16": "20 GFLOP/s"}, "memory": "3 GiB", "memory_bandwidth": "9 GB/s",
+          "kernel_table": {"provenance": {"machine": "m", "date": "d", "program": "p"}, "op_overhead": "1 us",
+            "kernels": [{"name": "add.fp32", "dims": ["elements"], "points": [{"dims": [64], "bytes": 768, "seconds": 1e-6}]}]}},
   "nodes": 1,
   "node": {"gpus": 2, "cores": 2, "host": {"memory": "8 GiB", "memory_bandwidth": "12 GB/s", "cpu_vendor": "amd"}},
   "fabric": {"kind": "none"},
@@ -107,7 +107,8 @@ TEST(CpuMachine, GpuNodesHaveNoCores) {
 TEST(CpuMachine, AGpuMayHaveATableToo) {
   const ReadResult result = read(R"({"base": "hardware/clusters/dgx-a100-80g.json", "gpu": {
     "base": "hardware/gpus/a100-sxm4-80gb.json",
-    "kernel_table": {"provenance": {"machine": "m", "date": "d", "program": "p"}, "op_overhead": "0 us", "kernels": []}}})");
+    "kernel_table": {"provenance": {"machine": "m", "date": "d", "program": "p"}, "op_overhead": "0 us",
+                     "kernels": []}}})");
   EXPECT_EQ(result.errors, "");
   EXPECT_NE(result.cluster.gpu.kernel_table, nullptr);
   EXPECT_GT(result.cluster.gpu.fit(KernelClass::gemm).peak_fraction, 0.0);  // for what the table lacks

@@ -1,5 +1,5 @@
-// The robust fit of fixed time, time per FLOP and time per byte: known laws come back, outliers do not bend them, and no
-// term is negative.
+// The robust fit of fixed time, time per FLOP and time per byte: known laws come back, outliers do not bend them,
+// and no term is negative.
 #include "hardware/rate_fit.h"
 
 #include <gtest/gtest.h>

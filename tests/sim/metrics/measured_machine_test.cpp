@@ -160,6 +160,31 @@ TEST(MeasuredMachine, TransfersTakeCoresFromKernels) {
   EXPECT_GT(step(1.0), 1.001 * step(0.0));
 }
 
+// Two machines of two ranks and one core: every rank simulated, or one for all.
+TEST(MeasuredMachine, FoldedIsUnfolded) {
+  scenarios::Scenario s = scenario(4, 1);
+  s.cluster.nodes = 2;
+  s.cluster.node.gpus = 2;
+  s.cluster.node.nics = {{Bandwidth(1e9), 0}};
+  s.cluster.fabric.kind = hardware::FabricKind::one_switch;
+  s.cluster.fabric.efficiency = 0.9;
+  s.cluster.gpu.kernel_table = table_of({s});
+  auto curves = transfers(0.7);
+  for (std::size_t o = 0; o < hardware::kTransferOperations; ++o) {
+    curves->curves.push_back(curves->curves[o]);
+    curves->curves.back().placement = hardware::TransferPlacement::across_nodes;
+  }
+  s.cluster.transfers = curves;
+  PredictOptions options;
+  const Prediction folded = predict(s, options);
+  options.simulation.fold = false;
+  const Prediction full = predict(s, options);
+  EXPECT_LT(folded.simulation.classes.size(), full.simulation.classes.size());
+  EXPECT_EQ(folded.simulation.step_time, full.simulation.step_time);
+  for (std::size_t i = 0; i < kShares; ++i)
+    EXPECT_NEAR(folded.result.waterfall_s[i], full.result.waterfall_s[i], 1e-15) << i;
+}
+
 TEST(MeasuredMachine, TheAnswerSaysWhereItsTimesComeFrom) {
   scenarios::Scenario s = scenario(2, 2);
   s.cluster.gpu.kernel_table = table_of({s});
