@@ -1,6 +1,6 @@
 // The `orrery-rt` command: performs a scenario's schedule on this machine. Ranks are threads of this process, or this is one
-// of the processes that mpirun or srun started. Exit codes as orrery's: 0 fine, 2 the input is wrong, 3 the surroundings
-// failed (a rank died, stalled or disagreed).
+// of the processes that mpirun or srun started. `orrery-rt calibrate` measures the machine instead. Exit codes as orrery's:
+// 0 fine, 2 the input is wrong, 3 the surroundings failed (a rank died, stalled or disagreed).
 #include <fmt/format.h>
 
 #include <csignal>
@@ -8,9 +8,11 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "base/check.h"
 #include "base/diagnostics.h"
+#include "runtime/calibrate/command_line.h"
 #include "runtime/run/command_line.h"
 
 int main(int argc, char** argv) {
@@ -21,6 +23,7 @@ int main(int argc, char** argv) {
     std::fflush(stderr);
   };
   try {
+    if (argc > 1 && std::string_view(argv[1]) == "calibrate") return runtime::calibrate_command_line(argc, argv);
     return runtime::run_command_line(argc, argv);
   } catch (const orrery::InputError& error) {
     say(error.what());

@@ -1,0 +1,58 @@
+// Repeated timings of one thing, and what they say: the median, the spread, how sure the median is, and how
+// many of them were disturbed. A timing is disturbed where the thread lost its core meanwhile (CoreWatch), or
+// where it lies further than six deviations above or below the others (deviation from the median absolute
+// one, at least 2 %).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <vector>
+
+namespace orrery::runtime {
+
+struct SampleSummary {
+  double seconds = 0.0, p10 = 0.0, p90 = 0.0;  // of those that were not disturbed
+  std::int64_t samples = 0, outliers = 0;      // how many of those, and how many of the others
+  // Half of the median's 95 % interval over the median: 1.58 IQR / sqrt(n) (McGill, Tukey, Larsen 1978). 1
+  // for fewer than 3.
+  double uncertainty = 1.0;
+};
+
+class Samples {
+ public:
+  static constexpr std::size_t kMost = 400;  // of those that were not disturbed; later ones are only counted
+
+  void add(double seconds, bool disturbed);
+  bool empty() const { return kept_.empty() && disturbed_.empty(); }
+  std::size_t count() const { return kept_.size() + disturbed_.size(); }
+  // Where fewer than 3 were left alone, of all of them. Needs one.
+  SampleSummary summary() const;
+
+ private:
+  std::vector<float> kept_, disturbed_;
+};
+
+// What is at share `q` of the sorted values, interpolated. Needs one.
+double quantile(std::vector<float>& values, double q);
+
+// Whether this thread lost its core between two moments: it was then on the wall clock for longer than on its
+// own.
+class CoreWatch {
+ public:
+  void begin() { cpu_ns_ = thread_cpu_ns(); }
+  bool lost(std::int64_t wall_ns) const {
+    return wall_ns - (thread_cpu_ns() - cpu_ns_) > kLeastLossNs + wall_ns / 50;
+  }
+  static std::int64_t thread_cpu_ns() {
+    timespec t{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+  }
+
+ private:
+  static constexpr std::int64_t kLeastLossNs = 2'000;
+  std::int64_t cpu_ns_ = 0;
+};
+
+}  // namespace orrery::runtime

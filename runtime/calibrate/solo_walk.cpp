@@ -1,0 +1,102 @@
+#include "runtime/calibrate/solo_walk.h"
+
+#include "base/check.h"
+#include "runtime/calibrate/local_messages.h"
+#include "runtime/calibrate/samples.h"
+#include "runtime/executor/executor.h"
+#include "runtime/executor/order.h"
+#include "runtime/state/initialise.h"
+#include "runtime/state/layout.h"
+
+namespace orrery::runtime {
+namespace {
+
+ElementBytes sizes_on(const Device& device) {
+  ElementBytes bytes{};
+  for (std::size_t t = 0; t < bytes.size(); ++t)
+    bytes[t] = device.element_bytes(static_cast<schedule::DataType>(t));
+  return bytes;
+}
+
+Element element_of(schedule::DataType type) {
+  switch (type) {
+    case schedule::DataType::fp32:
+      return Element::fp32;
+    case schedule::DataType::bf16:
+      return Element::bf16;
+    case schedule::DataType::fp16:
+      return Element::fp16;
+    case schedule::DataType::int32:
+      return Element::int32;
+    case schedule::DataType::byte:
+      return Element::byte;
+  }
+  return Element::byte;
+}
+
+}  // namespace
+
+// The persistent buffers, as runtime/state sees them.
+class SoloWalk::Memory final : public StateMemory {
+ public:
+  explicit Memory(const SoloWalk& walk) : walk_(walk) {}
+  std::byte* address(schedule::BufferRef ref) override {
+    const std::vector<Allocation>& all = walk_.plan_.allocations;
+    for (std::size_t a = 0; a < all.size() && all[a].persistent; ++a)
+      if (all[a].buffer == ref.buffer && all[a].instance == ref.instance)
+        return (walk_.plan_.buffer(all[a]).on_host ? walk_.host_memory_ : walk_.device_memory_) +
+               walk_.arena_.offset[a];
+    CHECK(false, "not a persistent buffer", ref.buffer.value);
+    return nullptr;
+  }
+  Element element(BufferId buffer) const override {
+    return element_of(walk_.plan_.program->buffers[buffer.index()].type);
+  }
+
+ private:
+  const SoloWalk& walk_;
+};
+
+SoloWalk::SoloWalk(const schedule::Schedule& schedule, std::int64_t rank, const TokenSource& tokens)
+    : device_(cpu_job(schedule, tokens, false)),
+      plan_(plan_step(schedule, rank)),
+      arena_(plan_arena(plan_, Order(plan_), sizes_on(device_))) {
+  device_memory_ = device_.allocate(arena_.device_bytes);
+  if (arena_.host_bytes > 0) host_memory_ = device_.allocate(arena_.host_bytes);
+  view_data_.reserve(plan_.views.size());
+  for (const PlannedView& v : plan_.views) {
+    const schedule::Buffer& buffer = plan_.buffer(plan_.allocations[v.allocation]);
+    view_data_.push_back((buffer.on_host ? host_memory_ : device_memory_) + arena_.offset[v.allocation] +
+                         v.offset * device_.element_bytes(buffer.type));
+  }
+  Memory memory(*this);
+  initialise(schedule, state_layout(schedule, rank), memory);
+}
+
+OpCall SoloWalk::call_of(std::uint32_t op) const {
+  const PlannedOp& planned = plan_.ops[op];
+  return {&plan_, op, step_, {view_data_.data() + planned.first_view, planned.view_count}};
+}
+
+void SoloWalk::step(const std::function<bool(const Timing&)>& each) {
+  CoreWatch watch;
+  for (std::uint32_t op = 0; op < plan_.ops.size(); ++op) {
+    const schedule::OpKind kind = plan_.ops[op].op->kind;
+    if (kind == schedule::OpKind::host_wait) continue;
+    const OpCall call = call_of(op);
+    if (schedule::is_communication(kind)) {
+      stand_in_for_message(call, device_);
+      continue;
+    }
+    Timing timing{.op = op};
+    watch.begin();
+    timing.began_ns = now_ns();
+    device_.perform(call);
+    timing.ended_ns = now_ns();
+    timing.lost_core = watch.lost(timing.ended_ns - timing.began_ns);
+    if (!each(timing)) return;
+  }
+  ++step_;
+}
+
+}  // namespace orrery::runtime
