@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct Command {
   std::string_view help;
   std::vector<Example> examples;
   Action (*declare)(CLI::App& app);  // declares the options; the action reads them after parsing
+  std::string (*more_help)() = nullptr;  // what is behind its help that is known only when the program runs
 };
 
 const std::vector<Command>& commands();
@@ -45,7 +47,10 @@ Action declare_check(CLI::App& app);
 Action declare_model(CLI::App& app);
 Action declare_schedule(CLI::App& app);
 Action declare_cluster(CLI::App& app);
+Action declare_execute(CLI::App& app);
 Action declare_completion(CLI::App& app);
+
+std::string runtime_help();  // the options of orrery-rt, as it prints them
 
 // The program: parses, runs one command, returns its exit code. Throws what the command throws.
 int run_program(int argc, const char* const* argv, Output& out);

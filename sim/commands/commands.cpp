@@ -63,6 +63,12 @@ void check_name(const std::string& word) {
                   near.empty() ? "orrery --help lists them" : fmt::format("did you mean \"{}\"?", near)));
 }
 
+std::string more_help(const std::string& name) {
+  for (const Command& command : commands())
+    if (command.name == name && command.more_help != nullptr) return "\n" + command.more_help();
+  return {};
+}
+
 }  // namespace
 
 const std::vector<Command>& commands() {
@@ -75,14 +81,23 @@ const std::vector<Command>& commands() {
         {"orrery run scenarios/7b-8gpu.json --set training.micro_batch=1 --json",
          "one field changed, as JSON"},
         {"orrery run scenarios/7b-8gpu.json --trace 7b.json", "a trace for https://ui.perfetto.dev"},
+        {"orrery run scenarios/quickstart.json --save-trace quickstart.trace",
+         "a trace to compare with one that was measured"},
         {"orrery run scenarios/quickstart.json --tokens 300e9",
          "steps, hours and GPU-hours to that many tokens"}},
        declare_run},
       {"compare",
        "Put scenarios side by side, and predicted beside measured where a scenario has measurements.",
        {{"orrery compare scenarios/mt-nlg-530b-280.json scenarios/mt-nlg-530b-420.json", "two scenarios"},
-        {"orrery compare scenarios/korthikanti/22b-*.json --csv", "one row each, for a spreadsheet"}},
+        {"orrery compare scenarios/korthikanti/22b-*.json --csv", "one row each, for a spreadsheet"},
+        {"orrery compare --measured quickstart.trace scenarios/quickstart.json",
+         "every op of a trace (here one that `run` saved) beside what is predicted of it"}},
        declare_compare},
+      {"execute",
+       "Perform scenarios on this machine with orrery-rt: real kernels, messages and optimizer; losses, tokens/s, a trace.",
+       {{"orrery execute --help", "its options, and those of orrery-rt"}},
+       declare_execute,
+       runtime_help},
       {"sweep",
        "Predict every combination of values of any scenario fields.",
        {{"orrery sweep scenarios/7b-8gpu.json --set training.micro_batch=1,2,4 --set parallel.zero=1,2,3",
@@ -131,7 +146,7 @@ int run_program(int argc, const char* const* argv, Output& out) {
     parser.app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     const auto chosen = parser.app.get_subcommands();
-    out.write(chosen.empty() ? parser.app.help() : chosen.front()->help("orrery"));
+    out.write(chosen.empty() ? parser.app.help() : chosen.front()->help("orrery") + more_help(chosen.front()->get_name()));
     return kFine;
   } catch (const CLI::CallForVersion&) {
     out.line("orrery " ORRERY_VERSION);

@@ -1,8 +1,12 @@
-// `compare`: one column a scenario, and what was measured beside what is predicted.
+// `compare`: one column a scenario, and what was measured beside what is predicted: a few numbers of the scenario's own, or
+// every op of a trace.
 #include <chrono>
 #include <memory>
 
+#include "base/diagnostics.h"
 #include "sim/commands/command.h"
+#include "sim/commands/compare_traces.h"
+#include "sim/commands/perfetto_file.h"
 #include "sim/commands/results.h"
 #include "sim/commands/scenario_files.h"
 #include "sim/report/compare_report.h"
@@ -17,6 +21,8 @@ namespace {
 struct CompareOptions {
   ScenarioOptions scenarios;
   bool json = false, csv = false, require_fit = false, full = false;
+  std::vector<std::string> measured;
+  std::string trace;
 };
 
 std::vector<Result> predict_all(const std::vector<scenarios::Scenario>& scenarios, bool full) {
@@ -31,8 +37,22 @@ std::vector<Result> predict_all(const std::vector<scenarios::Scenario>& scenario
   return results;
 }
 
+int compare_measured(const CompareOptions& o, const std::vector<scenarios::Scenario>& scenarios, Output& out) {
+  if (scenarios.size() != 1)
+    throw InputError("error: --measured takes one scenario\n  hint: compare each with its own trace\n");
+  if (o.measured.size() > 2)
+    throw InputError("error: --measured stands once or twice\n  hint: one trace beside the prediction, or two beside each other\n");
+  std::vector<std::string> inputs = o.measured;
+  inputs.push_back(scenarios.front().path);
+  refuse_to_overwrite("--trace", o.trace, inputs);
+  compare_with_traces(scenarios.front(),
+                      {.measured = o.measured, .perfetto = o.trace, .json = o.json, .csv = o.csv, .full = o.full}, out);
+  return kFine;
+}
+
 int compare(const CompareOptions& o, Output& out) {
   const std::vector<scenarios::Scenario> scenarios = load_scenarios(o.scenarios);
+  if (!o.measured.empty()) return compare_measured(o, scenarios, out);
   const std::vector<Result> results = predict_all(scenarios, o.full);
   if (o.json) {
     out.write(json_results(paired(scenarios, results)));
@@ -52,9 +72,19 @@ Action declare_compare(CLI::App& app) {
   declare_scenarios(app, o->scenarios);
   CLI::Option* json =
       app.add_flag("--json", o->json, "One JSON document (docs/reference/result.md), nothing else");
-  app.add_flag("--csv", o->csv, "A CSV table, one row a scenario")->excludes(json);
-  app.add_flag("--require-fit", o->require_fit, "Exit with 1 where a plan does not fit");
+  app.add_flag("--csv", o->csv, "A CSV table, one row a scenario; with --measured one row an op")->excludes(json);
+  CLI::Option* fit = app.add_flag("--require-fit", o->require_fit, "Exit with 1 where a plan does not fit");
   app.add_flag("--full", o->full, "Simulate every rank and microbatch, also those that are alike");
+  CLI::Option* measured =
+      app.add_option("--measured", o->measured,
+                     "A trace that was measured, beside what is predicted; twice: one run beside another "
+                     "(docs/reference/trace.md)")
+          ->type_name("TRACE")
+          ->allow_extra_args(false)
+          ->excludes(fit);
+  app.add_option("--trace", o->trace, "With --measured: write both as one Chrome / Perfetto trace")
+      ->type_name("FILE")
+      ->needs(measured);
   return [o](Output& out) { return compare(*o, out); };
 }
 

@@ -1,19 +1,19 @@
 // `run`: one report per scenario, or one JSON document, or a CSV table.
 #include <chrono>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "base/check.h"
+#include "base/diagnostics.h"
+#include "schedule/trace_file.h"
 #include "sim/commands/command.h"
+#include "sim/commands/perfetto_file.h"
 #include "sim/commands/results.h"
 #include "sim/commands/scenario_files.h"
+#include "sim/metrics/simulated_trace.h"
 #include "sim/report/csv_result.h"
 #include "sim/report/explain.h"
 #include "sim/report/json_result.h"
@@ -27,27 +27,7 @@ namespace {
 struct RunOptions {
   ScenarioOptions scenarios;
   bool json = false, csv = false, explain = false, require_fit = false, full = false;
-  std::string trace, tokens;
-};
-
-// Opened before anything is simulated, so that nobody waits for a file that cannot be written.
-class TraceFile {
- public:
-  explicit TraceFile(const std::string& path) : path_(path), stream_(path, std::ios::binary) {
-    if (!stream_) fail("cannot be opened for writing");
-  }
-  void write(const Prediction& prediction, bool all_ranks) {
-    write_trace_json(stream_, prediction.schedule, prediction.simulation, {.all_ranks = all_ranks});
-    stream_.close();
-    if (!stream_) fail("writing it failed");
-  }
-
- private:
-  [[noreturn]] void fail(const char* what) const {
-    throw WorldError(fmt::format("{}: {}: {}", path_, what, std::strerror(errno)));
-  }
-  std::string path_;
-  std::ofstream stream_;
+  std::string trace, saved_trace, tokens;
 };
 
 std::string report_of(const scenarios::Scenario& scenario, const Result& result, bool explained) {
@@ -73,21 +53,29 @@ void write_results(const RunOptions& o, const std::vector<scenarios::Scenario>& 
   }
 }
 
-void refuse_to_overwrite(const std::string& trace, const std::string& input) {
-  std::error_code missing;  // a trace file that does not exist yet is nobody's input
-  if (!trace.empty() && std::filesystem::equivalent(trace, input, missing))
-    throw InputError(
-        fmt::format("error: --trace {} would overwrite the scenario\n  hint: name another file\n", trace));
+// The last steps of a longer simulation, so that a saved trace is steady, whatever is reported.
+void save_trace(const std::string& path, const scenarios::Scenario& scenario, bool full) {
+  PredictOptions options = with_steady_trace(predict_options(full));
+  options.verify = false;  // it was
+  schedule::write_trace(path, to_trace(scenario, predict(scenario, options)));
+}
+
+// Of the options that write a file.
+void check_files(const RunOptions& o, const std::vector<scenarios::Scenario>& scenarios) {
+  for (const auto& [option, path] : {std::pair<std::string, std::string>{"--trace", o.trace}, {"--save-trace", o.saved_trace}}) {
+    if (path.empty()) continue;
+    if (scenarios.size() > 1)
+      throw InputError(fmt::format("error: {} takes one scenario\n  hint: run each with a trace file of its own\n", option));
+    refuse_to_overwrite(option, path, {scenarios.front().path});
+  }
 }
 
 int run(const RunOptions& o, Output& out) {
   ScenarioOptions named = o.scenarios;
   if (!o.tokens.empty()) named.sets.push_back("training.tokens=" + o.tokens);
   const std::vector<scenarios::Scenario> scenarios = load_scenarios(named);
-  if (!o.trace.empty() && scenarios.size() > 1)
-    throw InputError("error: --trace takes one scenario\n  hint: run each with a trace file of its own\n");
-  for (const scenarios::Scenario& scenario : scenarios) refuse_to_overwrite(o.trace, scenario.path);
-  std::optional<TraceFile> trace;
+  check_files(o, scenarios);
+  std::optional<PerfettoFile> trace;
   if (!o.trace.empty()) trace.emplace(o.trace);
   PredictOptions options = predict_options(o.full);
   options.simulation.trace = trace.has_value();
@@ -95,7 +83,11 @@ int run(const RunOptions& o, Output& out) {
   for (const scenarios::Scenario& scenario : scenarios) {
     const auto begin = std::chrono::steady_clock::now();
     Prediction prediction = predict(scenario, options);
-    if (trace) trace->write(prediction, o.full);
+    if (trace)
+      trace->write([&](std::ostream& stream) {
+        write_trace_json(stream, prediction.schedule, prediction.simulation, {.all_ranks = o.full});
+      });
+    if (!o.saved_trace.empty()) save_trace(o.saved_trace, scenario, o.full);
     fill_run_cost(prediction.result, begin);
     results.push_back(std::move(prediction.result));
   }
@@ -114,6 +106,9 @@ Action declare_run(CLI::App& app) {
   app.add_flag("--explain", o->explain, "Each headline number with its formula, inputs and source")
       ->excludes(json);
   app.add_option("--trace", o->trace, "Write a Chrome / Perfetto trace of the step (--full: of every rank)")
+      ->type_name("FILE");
+  app.add_option("--save-trace", o->saved_trace,
+                 "Write a trace of three steps as orrery-rt writes them (docs/reference/trace.md)")
       ->type_name("FILE");
   app.add_option("--tokens", o->tokens, "How many steps, hours and GPU-hours to N tokens")->type_name("N");
   app.add_flag("--require-fit", o->require_fit, "Exit with 1 where a plan does not fit");

@@ -46,7 +46,7 @@ TraceComparison compare_traces(const scenarios::Scenario& scenario, const schedu
                     .schedule = &schedule,
                     .first = side_of(scenario, schedule, first),
                     .second = side_of(scenario, schedule, second),
-                    .predicted = first.trace->origin == schedule::TraceOrigin::simulated,
+                    .predicted = first.word == "predicted",
                     .join = join(schedule, *first.trace, *second.trace),
                     .memory = {}};
   const RanksOf of_first(*first.trace), of_second(*second.trace);

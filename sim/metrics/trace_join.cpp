@@ -21,9 +21,9 @@ using schedule::Program;
 double duration_s(const schedule::TraceRecord& r) { return static_cast<double>(r.end_ns - r.begin_ns) * 1e-9; }
 double wait_s(const schedule::TraceRecord& r) { return static_cast<double>(r.begin_ns - r.ready_ns) * 1e-9; }
 
-// Times of the ops of one rank, medians over the whole steps.
+// Times of the ops of one rank over the whole steps.
 struct OpTimes {
-  std::vector<double> duration_s, wait_s;  // [op id]
+  std::vector<double> duration_s, p10_s, p90_s, wait_s;  // [op id]; durations and waits are medians
 };
 
 class Medians {
@@ -38,8 +38,6 @@ class Medians {
   }
 
   const OpTimes& of(std::int64_t rank) const { return times_[place_.at(stands_for(rank))]; }
-  std::size_t steps() const { return steps_; }
-  const schedule::RankTrace& records_of(std::int64_t rank) const { return trace_.ranks[place_.at(stands_for(rank))]; }
 
  private:
   std::int64_t stands_for(std::int64_t rank) const {
@@ -57,6 +55,8 @@ class Medians {
         waits[step] = wait_s(r);
       }
       times.duration_s.push_back(median(durations));
+      times.p10_s.push_back(quantile(durations, 0.1));
+      times.p90_s.push_back(quantile(durations, 0.9));
       times.wait_s.push_back(median(waits));
     }
     return times;
@@ -108,9 +108,7 @@ class Rows {
 class Joiner {
  public:
   Joiner(const schedule::Schedule& schedule, const schedule::Trace& first, const schedule::Trace& second)
-      : schedule_(schedule), first_(schedule, first), second_(schedule, second), rows_(schedule) {
-    of_step_.assign(rows_.rows().size(), std::vector<double>(second_.steps(), 0.0));
-  }
+      : schedule_(schedule), first_(schedule, first), second_(schedule, second), rows_(schedule) {}
 
   TraceJoin join() {
     for (std::int64_t rank = 0; rank < schedule_.world; ++rank) add_rank(rank);
@@ -118,10 +116,11 @@ class Joiner {
     const auto world = static_cast<double>(schedule_.world);
     for (JoinedGroup& g : joined.groups)
       for (double* sum : {&g.count, &g.first_s, &g.second_s, &g.first_wait_s, &g.second_wait_s}) *sum /= world;
-    for (std::size_t i = 0; i < rows_.rows().size(); ++i)
-      if (rows_.rows()[i].count > 0) joined.ops.push_back(finished_row(i));
+    for (const JoinedOp& row : rows_.rows())
+      if (row.count > 0) joined.ops.push_back(finished_row(row));
     std::stable_sort(joined.ops.begin(), joined.ops.end(), [](const JoinedOp& a, const JoinedOp& b) {
-      return std::abs(a.adds_s) > std::abs(b.adds_s);
+      const double by_a = std::abs(a.adds_s), by_b = std::abs(b.adds_s);
+      return by_a != by_b ? by_a > by_b : a.second_s * static_cast<double>(a.count) > b.second_s * static_cast<double>(b.count);
     });
     return joined;
   }
@@ -135,14 +134,12 @@ class Joiner {
     for (std::size_t id = 0; id < ops.size(); ++id) {
       const Op& op = program.ops[ops[id].op];
       if (op.kind == schedule::OpKind::host_wait) continue;  // it takes as long as what it waits for
-      const std::size_t at = row_of_op[ops[id].op];
-      JoinedOp& row = rows_.rows()[at];
+      JoinedOp& row = rows_.rows()[row_of_op[ops[id].op]];
       ++row.count;
       row.first_s += first.duration_s[id];
       row.second_s += second.duration_s[id];
-      const schedule::RankTrace& records = second_.records_of(rank);
-      for (std::size_t step = 0; step < second_.steps(); ++step)
-        of_step_[at][step] += duration_s(records.records[step * ops.size() + id]);
+      row.second_p10_s += second.p10_s[id];
+      row.second_p90_s += second.p90_s[id];
       if (!schedule::is_communication(op.kind)) continue;
       JoinedGroup& group = groups_[static_cast<std::size_t>(schedule::kind_of_group(schedule_, op.group))];
       group.count += 1.0;
@@ -154,15 +151,10 @@ class Joiner {
   }
 
   // Sums become means.
-  JoinedOp finished_row(std::size_t at) {
-    JoinedOp row = rows_.rows()[at];
-    const auto count = static_cast<double>(row.count);
+  JoinedOp finished_row(JoinedOp row) const {
     row.adds_s = (row.second_s - row.first_s) / static_cast<double>(schedule_.world);
-    row.first_s /= count;
-    row.second_s /= count;
-    std::vector<double> means = of_step_[at];
-    for (double& mean : means) mean /= count;
-    row.second_spread = {quantile(means, 0.1), median(means), quantile(means, 0.9)};
+    for (double* sum : {&row.first_s, &row.second_s, &row.second_p10_s, &row.second_p90_s})
+      *sum /= static_cast<double>(row.count);
     return row;
   }
 
@@ -187,7 +179,6 @@ class Joiner {
   const schedule::Schedule& schedule_;
   Medians first_, second_;
   Rows rows_;
-  std::vector<std::vector<double>> of_step_;  // [row][step]: sums of the second trace
   std::array<JoinedGroup, schedule::kGroupKinds> groups_{};
 };
 

@@ -15,19 +15,15 @@
 
 namespace orrery::sim {
 
-struct Spread {
-  double p10 = 0.0, median = 0.0, p90 = 0.0;  // over the steps
-};
-
 struct JoinedOp {
   std::string name{};  // "layer.forward.3"
   schedule::OpKind kind = schedule::OpKind::fill;
   std::uint8_t group = schedule::kNoGroup;  // communication only
   std::string shape{};                      // "tn 512x1024x256", "4.19 MB", "512x1024"
   std::int64_t count = 0;                   // in a step, all ranks
-  double first_s = 0.0, second_s = 0.0;     // of one, mean over them of the medians over the steps
-  Spread second_spread{};                   // of the mean of a step
-  double adds_s = 0.0;                      // second - first, of all of them, for a rank and step
+  double first_s = 0.0, second_s = 0.0;     // of one: the median over the steps, averaged over them
+  double second_p10_s = 0.0, second_p90_s = 0.0;  // the same of the 10th and 90th percentile
+  double adds_s = 0.0;                            // second - first, of all of them, for a rank and step
 };
 
 // Per rank and step.

@@ -108,9 +108,8 @@ Out ops(const TraceComparison& c, const std::string& a, const std::string& b) {
                    {"count", op.count},
                    {a + "_s", op.first_s},
                    {b + "_s", op.second_s},
-                   {"p10_s", op.second_spread.p10},
-                   {"p50_s", op.second_spread.median},
-                   {"p90_s", op.second_spread.p90},
+                   {b + "_p10_s", op.second_p10_s},
+                   {b + "_p90_s", op.second_p90_s},
                    {"adds_s", op.adds_s}});
   return out;
 }
@@ -136,12 +135,12 @@ std::string trace_comparison_json(const TraceComparison& c) {
 }
 
 std::string trace_comparison_csv(const TraceComparison& c) {
-  std::string text = fmt::format("op,kind,group,shape,count,{}_s,{}_s,p10_s,p50_s,p90_s,adds_s\n", c.first.word,
+  std::string text = fmt::format("op,kind,group,shape,count,{0}_s,{1}_s,{1}_p10_s,{1}_p90_s,adds_s\n", c.first.word,
                                  c.second.word);
   for (const JoinedOp& op : c.join.ops)
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(op.name), schedule::name(op.kind),
-                        group_of(c, op), csv_field(op.shape), op.count, op.first_s, op.second_s, op.second_spread.p10,
-                        op.second_spread.median, op.second_spread.p90, op.adds_s);
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", csv_field(op.name), schedule::name(op.kind),
+                        group_of(c, op), csv_field(op.shape), op.count, op.first_s, op.second_s, op.second_p10_s,
+                        op.second_p90_s, op.adds_s);
   return text;
 }
 

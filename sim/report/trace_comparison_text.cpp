@@ -16,26 +16,32 @@ namespace {
 using Row = std::vector<std::string>;
 using Rows = std::vector<Row>;
 
-constexpr std::size_t kWorstOps = 15;
+constexpr std::size_t kWorstOps = 12;
 constexpr std::size_t kListedRanks = 8;
 
-std::string signed_percent(double error) { return fmt::format("{:+.1f} %", 100.0 * error); }
+// One decimal; what rounds to 0 has no minus.
+std::string signed_tenths(double value) { return fmt::format("{:+.1f}", std::round(10.0 * value) / 10.0 + 0.0); }
+std::string signed_percent(double error) { return signed_tenths(100.0 * error) + " %"; }
 std::string signed_seconds(double seconds) {
   return (seconds < 0.0 ? "-" : "+") + seconds_text(std::abs(seconds));
+}
+
+std::string count_text(double count) {
+  return count == std::floor(count) ? fmt::format("{:.0f}", count) : number_text(count);
 }
 
 std::string error_word(const TraceComparison& c) { return c.predicted ? "error" : "change"; }
 
 // Shares are compared by their difference, in points of the step.
 std::string points(const TraceComparison& c, double first, double second) {
-  return fmt::format("{:+.1f} points", 100.0 * (c.predicted ? first - second : second - first));
+  return signed_tenths(100.0 * (c.predicted ? first - second : second - first)) + " points";
 }
 
 std::string source_line(const TraceSide& side) {
   const schedule::Trace& t = *side.trace;
   const std::string steps = fmt::format("{} step{} from step {}", side.steps, side.steps == 1 ? "" : "s", t.first_step);
   const std::string stopped = t.complete ? "" : "; the run was stopped";
-  const std::string where = side.source.empty() ? t.machine : fmt::format("{}: {}", side.source, t.machine);
+  const std::string where = side.source + (side.source.empty() || t.machine.empty() ? "" : ": ") + t.machine;
   return wrapped(fmt::format("{}, {}{}", where, steps, stopped), fmt::format("  {}  ", padded(side.word, 10)));
 }
 
@@ -83,7 +89,7 @@ std::string kinds(const TraceComparison& c) {
   double first = 0.0, second = 0.0;
   for (const JoinedKind& kind : c.join.kinds) {
     Row row = quantity(c, std::string(schedule::name(kind.kind)), kind.first_s, kind.second_s, seconds_text);
-    row.insert(row.begin() + 1, number_text(kind.count));
+    row.insert(row.begin() + 1, count_text(kind.count));
     rows.push_back(std::move(row));
     first += kind.first_s;
     second += kind.second_s;
@@ -100,7 +106,7 @@ std::string groups(const TraceComparison& c) {
     const JoinedGroup& group = c.join.groups[g];
     if (group.count == 0.0) continue;
     Row active = quantity(c, std::string(kGroupWords[g]) + ", active", group.first_s, group.second_s, seconds_text);
-    active.insert(active.begin() + 1, number_text(group.count));
+    active.insert(active.begin() + 1, count_text(group.count));
     rows.push_back(std::move(active));
     rows.push_back({"  waiting for other sides", "", seconds_text(group.first_wait_s), seconds_text(group.second_wait_s),
                     ""});
@@ -134,18 +140,18 @@ std::string memory(const TraceComparison& c) {
 }
 
 std::string worst_ops(const TraceComparison& c) {
-  Rows rows{{"Ops that make the difference", "kind", "shape", "count", c.first.word, c.second.word, "10 %", "90 %",
-             "adds"}};
+  Rows rows{{"Ops that make the difference", "count", c.first.word, c.second.word, "p10", "p90", "adds"}};
   for (std::size_t i = 0; i < c.join.ops.size() && i < kWorstOps; ++i) {
     const JoinedOp& op = c.join.ops[i];
-    rows.push_back({op.name, std::string(schedule::name(op.kind)), op.shape, fmt::format("{}", op.count),
-                    seconds_text(op.first_s), seconds_text(op.second_s), seconds_text(op.second_spread.p10),
-                    seconds_text(op.second_spread.p90), signed_seconds(op.adds_s)});
+    rows.push_back({op.name, fmt::format("{}", op.count), seconds_text(op.first_s), seconds_text(op.second_s),
+                    seconds_text(op.second_p10_s), seconds_text(op.second_p90_s),
+                    signed_seconds(op.adds_s)});
+    rows.push_back({fmt::format("  {} {}", schedule::name(op.kind), op.shape)});
   }
   std::string text = "\n" + table_text(rows);
-  text += wrapped(fmt::format("count: in a step, all ranks; {} and {}: one of them, median over the steps; 10 %, 90 %: of "
-                              "the steps, {}; adds: to the time of ops of a rank and step",
-                              c.first.word, c.second.word, c.second.word),
+  text += wrapped(fmt::format("count: in a step, on all ranks. Times are of one op, medians over the steps; p10, p90: the "
+                              "percentiles of the steps, {}. adds: to the sum of a rank's ops in a step",
+                              c.second.word),
                   "  ");
   if (c.join.ops.size() > kWorstOps)
     text += fmt::format("  {} more rows: --csv\n", c.join.ops.size() - kWorstOps);

@@ -140,7 +140,7 @@ TEST(ExitCodes, MessagesThatCannotBeWrittenKeepTheirCode) {
 TEST(ExitCodes, ATraceNeverOverwritesItsScenario) {
   const Scratch scratch;
   const std::string copy = scratch.file("own.json", slurp(kFits));
-  expect_refused({"run", copy, "--trace", copy}, "would overwrite the scenario");
+  expect_refused({"run", copy, "--trace", copy}, "would overwrite " + copy);
   EXPECT_EQ(slurp(copy), slurp(kFits));
 }
 

@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr const char* kCommands[] = {"run",   "compare",  "sweep",   "check",
+constexpr const char* kCommands[] = {"run",   "compare",  "execute", "sweep",     "check",
                                      "model", "schedule", "cluster", "completion"};
 
 TEST(Help, EveryCommandShowsExamplesAndExitCodes) {

@@ -37,12 +37,6 @@ int spawn(const std::vector<std::string>& command, const Redirect& to) {
   return process;
 }
 
-int wait_for(int process) {
-  int status = 0;
-  ::waitpid(process, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 std::vector<std::string> with_program(const std::vector<std::string>& arguments) {
   std::vector<std::string> command = {ORRERY_PROGRAM};
   command.insert(command.end(), arguments.begin(), arguments.end());
@@ -73,6 +67,12 @@ Ran run_shell(const std::string& command, const std::string& directory) {
 
 int start(const std::vector<std::string>& arguments) {
   return spawn(with_program(arguments), {".", "/dev/null", ""});
+}
+
+int wait_for(int process) {
+  int status = 0;
+  ::waitpid(process, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 void kill_and_wait(int process) {

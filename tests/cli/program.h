@@ -22,6 +22,7 @@ Ran run_shell(const std::string& command, const std::string& directory);
 
 // Starts it and comes back at once; end it with kill_and_wait.
 int start(const std::vector<std::string>& arguments);
+int wait_for(int process);        // its exit code, as Ran::code
 void kill_and_wait(int process);  // SIGKILL
 
 // A fresh directory, removed with all that is in it.

@@ -1,0 +1,57 @@
+#include "sim/commands/compare_traces.h"
+
+#include <array>
+#include <optional>
+
+#include "schedule/compile.h"
+#include "schedule/trace_file.h"
+#include "sim/commands/perfetto_file.h"
+#include "sim/commands/scenario_files.h"
+#include "sim/metrics/simulated_trace.h"
+#include "sim/metrics/trace_check.h"
+#include "sim/metrics/trace_comparison.h"
+#include "sim/report/trace_comparison_json.h"
+#include "sim/report/trace_comparison_text.h"
+#include "sim/report/trace_json.h"
+
+namespace orrery::sim {
+namespace {
+
+schedule::Trace read_of(const schedule::Schedule& schedule, const std::string& path, const std::string& scenario) {
+  schedule::Trace trace = schedule::read_trace(path);
+  require_trace_of(schedule, trace, path, scenario);
+  require_whole_step(schedule, trace, path);
+  return trace;
+}
+
+void write(const TraceComparison& c, const CompareTracesOptions& o, Output& out) {
+  if (o.json) out.write(trace_comparison_json(c));
+  else if (o.csv) out.write(trace_comparison_csv(c));
+  else out.write(trace_comparison_text(c));
+}
+
+}  // namespace
+
+void compare_with_traces(const scenarios::Scenario& scenario, const CompareTracesOptions& o, Output& out) {
+  std::optional<PerfettoFile> perfetto;
+  if (!o.perfetto.empty()) perfetto.emplace(o.perfetto);
+  const schedule::Schedule schedule = schedule::compile(scenario);
+  const bool two = o.measured.size() > 1;
+  schedule::Trace second = read_of(schedule, o.measured.back(), scenario.path), first;
+  if (two)
+    first = read_of(schedule, o.measured.front(), scenario.path);
+  else
+    first = to_trace(scenario, predict(scenario, with_steady_trace(predict_options(o.full))));
+  const TraceComparison comparison =
+      compare_traces(scenario, schedule, {two ? "first" : "predicted", two ? o.measured.front() : "", &first},
+                     {two ? "second" : "measured", o.measured.back(), &second});
+  if (perfetto) {
+    const std::array written = {WrittenTrace{&first, comparison.first.word},
+                                WrittenTrace{&second, comparison.second.word}};
+    perfetto->write(
+        [&](std::ostream& stream) { write_trace_json(stream, schedule, written, WrittenRanks::all); });
+  }
+  write(comparison, o, out);
+}
+
+}  // namespace orrery::sim

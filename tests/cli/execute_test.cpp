@@ -1,0 +1,198 @@
+// `execute` starts orrery-rt, passes everything on, and leaves nothing running. System: the built orrery, and shell scripts in
+// the place of orrery-rt and mpirun.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/cli/program.h"
+
+namespace orrery::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kOne = "scenarios/3b-1gpu.json";
+constexpr const char* kEight = "scenarios/quickstart.json";
+
+class Execute : public testing::Test {
+ protected:
+  void SetUp() override {
+    path_before_ = std::getenv("PATH");
+    ::setenv("PATH", (scratch.path() + ":" + path_before_).c_str(), 1);
+    ::setenv("ORRERY_RT", scratch.path("orrery-rt").c_str(), 1);
+  }
+  void TearDown() override {
+    ::setenv("PATH", path_before_.c_str(), 1);
+    ::unsetenv("ORRERY_RT");
+  }
+  void program(const std::string& name, const std::string& script) const {
+    namespace fs = std::filesystem;
+    fs::permissions(scratch.file(name, "#!/bin/sh\n" + script), fs::perms::owner_all);
+  }
+  Scratch scratch;
+
+ private:
+  std::string path_before_;
+};
+
+TEST_F(Execute, PassesItsArgumentsAndTheOutputOn) {
+  program("orrery-rt", "echo \"got: $*\"; echo talk >&2; exit 0\n");
+  const Ran ran = run({"execute", kOne, "--steps", "5", "--data", "a file.txt", "--ranks-as", "threads"});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.out, std::string("got: ") + kOne + " --backend threads --steps 5 --data a file.txt\n");
+  EXPECT_EQ(ran.err, "talk\n");
+  EXPECT_EQ(run({"execute", kOne, "--", "--double", "--help"}).out,
+            std::string("got: ") + kOne + " --backend threads --double --help\n");
+}
+
+TEST_F(Execute, SeveralScenariosOneAfterAnother) {
+  program("orrery-rt", "echo \"$1\"; [ $1 = " + std::string(kOne) + " ] || exit 3\n");
+  const Ran ran = run({"execute", kEight, kOne, "--steps", "1"});
+  EXPECT_EQ(ran.out, std::string(kEight) + "\n" + kOne + "\n");
+  EXPECT_EQ(ran.code, 3) << "the worst of them";
+  const Ran refused = run({"execute", kEight, kOne, "--save-trace", "x.trace"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--save-trace takes one scenario"));
+}
+
+TEST_F(Execute, ExitCodes) {
+  for (const int code : {0, 2, 3}) {
+    program("orrery-rt", "[ $# = 0 ] || exit " + std::to_string(code) + "\n");
+    const Ran ran = run({"execute", kOne});
+    EXPECT_EQ(ran.code, code);
+    EXPECT_EQ(ran.err, "") << "it has said why itself";
+  }
+  program("orrery-rt", "exit 17\n");
+  Ran ran = run({"execute", kOne});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_EQ(ran.err, "error: orrery-rt ended with exit code 17\n");
+  program("orrery-rt", "kill -SEGV $$\n");
+  ran = run({"execute", kOne});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_EQ(ran.err, "error: orrery-rt was ended by signal 11 (Segmentation fault)\n");
+}
+
+TEST_F(Execute, WrongCommandLinesStartNothing) {
+  program("orrery-rt", "echo started\n");
+  const auto refused = [](const std::vector<std::string>& arguments, const std::string& why) {
+    const Ran ran = run(arguments);
+    EXPECT_EQ(ran.code, 2) << why;
+    EXPECT_EQ(ran.out, "");
+    EXPECT_THAT(ran.err, HasSubstr(why));
+  };
+  refused({"execute"}, "execute needs a scenario file");
+  refused({"execute", "--steps", "5", kOne}, "the scenario file comes first");
+  refused({"execute", kOne, "--ranks-as", "fibres"}, "\"fibres\" is no way to run ranks");
+  refused({"execute", kOne, "--ranks-as"}, "--ranks-as needs a value");
+  refused({"execute", "no-such.json"}, "no such file");
+  refused({"execute", kOne, "--set", "parallel.tp=7"}, "tp=7");
+}
+
+TEST_F(Execute, WithoutARuntimeItSaysSo) {
+  ::unsetenv("ORRERY_RT");
+  const Ran ran = run_shell("mkdir bin; cp $(command -v orrery) bin/; bin/orrery execute " +
+                                std::filesystem::absolute(kOne).string() + "; echo code $?",
+                            scratch.path());
+  EXPECT_THAT(ran.out, HasSubstr("orrery-rt, which performs schedules, is not beside this program"));
+  EXPECT_THAT(ran.out, HasSubstr("code 3"));
+  ::setenv("ORRERY_RT", "/no/such/orrery-rt", 1);
+  const Ran named = run({"execute", kOne});
+  EXPECT_EQ(named.code, 3);
+  EXPECT_THAT(named.err, HasSubstr("/no/such/orrery-rt: cannot be started: No such file"));
+}
+
+TEST_F(Execute, HelpShowsTheOptionsOfTheRuntime) {
+  program("orrery-rt", "[ \"$1\" = --help ] && echo '  --stall-limit SECONDS'\n");
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"execute", "--help"}, {"execute", kOne, "--help"}}) {
+    const Ran ran = run(arguments);
+    EXPECT_EQ(ran.code, 0);
+    EXPECT_THAT(ran.out, HasSubstr("--ranks-as"));
+    EXPECT_THAT(ran.out, HasSubstr("--stall-limit SECONDS"));
+  }
+}
+
+constexpr const char* kBanner = R"(cat >&2 <<'END'
+error: rank 1 waited for rank 0 for 2 s
+--------------------------------------------------------------------------
+Primary job  terminated normally, but 1 process returned
+a non-zero exit code. Per user-direction, the job has been aborted.
+--------------------------------------------------------------------------
+--------------------------------------------------------------------------
+mpirun detected that one or more processes exited with non-zero status, thus causing
+the job to be terminated. The first process to do so was:
+
+  Process name: [[16387,1],1]
+  Exit code:    3
+--------------------------------------------------------------------------
+END
+)";
+
+TEST_F(Execute, AsProcessesItGoesThroughMpirun) {
+  program("orrery-rt", "exit 1\n");
+  program("mpirun", "echo \"$*\"\n");
+  const Ran ran = run({"execute", kEight, "--ranks-as", "mpi", "--steps", "2"});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_THAT(ran.out, HasSubstr("-n 8 "));
+  EXPECT_THAT(ran.out, HasSubstr(scratch.path("orrery-rt") + " " + kEight + " --backend mpi --steps 2\n"));
+  if (::geteuid() == 0) { EXPECT_THAT(ran.out, HasSubstr("--allow-run-as-root")); }
+  const Ran more = run({"execute", "scenarios/13b-tp8-pp4.json", "--set", "cluster.nodes=8", "--ranks-as=mpi"});
+  EXPECT_THAT(more.out, HasSubstr("-n 64 ")) << more.err;
+  EXPECT_THAT(more.out, HasSubstr("--set cluster.nodes=8"));
+}
+
+TEST_F(Execute, MpirunsOwnWordsAreLeftOut) {
+  program("orrery-rt", "exit 1\n");
+  program("mpirun", std::string(kBanner) + "exit 3\n");
+  const Ran ran = run({"execute", kEight, "--ranks-as", "mpi"});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_EQ(ran.err, "error: rank 1 waited for rank 0 for 2 s\n");
+}
+
+TEST_F(Execute, WhatOnlyMpirunKnowsIsSaidInOneLine) {
+  program("orrery-rt", "exit 1\n");
+  program("mpirun", "echo '--------------------------------------------------------------------------\n"
+                    "mpirun noticed that process rank 1 with PID 0 on node vm exited on signal 9 (Killed).\n"
+                    "--------------------------------------------------------------------------' >&2; exit 137\n");
+  const Ran ran = run({"execute", kEight, "--ranks-as", "mpi"});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_EQ(ran.err, "error: rank 1 was ended by signal 9 (Killed)\n");
+}
+
+// The script says in a file that it runs, and that it was told; then orrery ends, and nothing is left.
+TEST_F(Execute, InterruptsAreForwardedAndNothingIsLeft) {
+  const std::string log = scratch.path("log");
+  program("orrery-rt", "trap 'echo told >> " + log + "; exit 3' INT\nsleep 1000 &\necho $$ $! > " + log +
+                           "\nwhile :; do sleep 0.05; done\n");
+  const int process = start({"execute", kOne});
+  while (slurp(log).find('\n') == std::string::npos) std::this_thread::yield();
+  ::kill(process, SIGINT);
+  EXPECT_EQ(wait_for(process), 3);
+  EXPECT_THAT(slurp(log), HasSubstr("told"));
+  std::ifstream pids(log);
+  for (int i = 0, pid = 0; i < 2 && pids >> pid; ++i) EXPECT_NE(::kill(pid, 0), 0) << pid;
+}
+
+// If orrery itself is killed, the runtime is told to end.
+TEST_F(Execute, AKilledOrreryLeavesNothingEither) {
+  const std::string log = scratch.path("log");
+  program("orrery-rt",
+          "trap 'echo told >> " + log + "; exit 3' TERM\necho runs > " + log + "\nwhile :; do sleep 0.05; done\n");
+  const int process = start({"execute", kOne});
+  while (slurp(log).find("runs\n") == std::string::npos) std::this_thread::yield();
+  kill_and_wait(process);
+  while (slurp(log).find("told") == std::string::npos) std::this_thread::yield();
+  EXPECT_THAT(slurp(log), HasSubstr("told"));
+}
+
+}  // namespace
+}  // namespace orrery::cli
