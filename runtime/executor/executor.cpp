@@ -56,6 +56,7 @@ std::size_t lane_of(Stream stream) {
   return 1;
 }
 constexpr std::size_t kCommunicationLane = 1;
+constexpr std::int64_t kStepsAhead = 2;  // that a queue may begin beyond those that all ranks have ended
 
 Element element_of(DataType type, std::int64_t bytes) {
   switch (type) {
@@ -269,10 +270,11 @@ void Executor::start(Queue& queue) {
   }
   const std::lock_guard lock(transfers_);
   for (std::size_t t = 0; t < transfers.size(); ++t) {
+    const bool miscounts = ++transfers_started_ >= options_.miscount_from && options_.miscount_from > 0;
     queue.sequences.clear();
     for (const std::uint32_t id : queue.members[queue.entry][t]) {
       const PlannedOp& op = plan_.ops[id];
-      queue.sequences.push_back(static_cast<std::uint64_t>(step) * op.per_step + op.sequence);
+      queue.sequences.push_back(static_cast<std::uint64_t>(step) * op.per_step + op.sequence + (miscounts ? 1 : 0));
     }
     transfers[t]->start(queue.sequences);
   }
@@ -283,8 +285,7 @@ void Executor::finish(Queue& queue) {
   const std::int64_t end = now_ns();
   bool ring = false;
   for (const std::uint32_t id : plan_.ops_of(plan_.streams[queue.stream][queue.entry])) {
-    if (options_.keep_times && step >= options_.first_kept_step)
-      times_[static_cast<std::size_t>(step - options_.first_kept_step)][id] = {queue.ready, queue.started, end};
+    if (keeps(step)) times_[static_cast<std::size_t>(step - options_.first_kept_step)][id] = {queue.ready, queue.started, end};
     ended_at_[id] = end;
     done_[id].store(step + 1, std::memory_order_release);
     ring = ring || rings_[id] != 0;
@@ -308,7 +309,7 @@ bool Executor::advance(Queue& queue) {
     board_.position[queue.stream].store(2 * (step * entries + queue.entry) + (running ? 1 : 0), std::memory_order_relaxed);
   };
   if (!queue.running) {
-    if (queue.step.load(std::memory_order_relaxed) >= std::min(limit_.load(), settled_.load() + 2)) return false;
+    if (queue.step.load(std::memory_order_relaxed) >= std::min(limit_.load(), settled_.load() + kStepsAhead)) return false;
     if (!waits_are_over(queue)) return false;
     post(true);
     start(queue);
@@ -358,15 +359,32 @@ bool Executor::advance_step_end() {
   step_end_->running = false;
   losses_.push_back(step_end_->values[0]);
   total_contribution.store(step_end_->values[2]);
-  if (step_end_->values[1] > 0.0 && limit_.load() > step + 2) {
-    limit_.store(step + 2);
+  if (step_end_->values[1] > 0.0 && limit_.load() > step + kStepsAhead) {
+    limit_.store(step + kStepsAhead);
     stopped_early_ = true;
   }
+  make_times(step + kStepsAhead + 1);
   settled_.store(step + 1, std::memory_order_release);
   board_.completed.fetch_add(1, std::memory_order_relaxed);
   if (on_step) on_step(step, step_end_->values[0]);
   world_.bell().ring();
   return true;
+}
+
+bool Executor::keeps(std::int64_t step) const {
+  return step >= options_.first_kept_step && step - options_.first_kept_step < static_cast<std::int64_t>(times_.size());
+}
+
+const OpTimes& Executor::times(std::int64_t step, std::uint32_t op) const {
+  return times_[static_cast<std::size_t>(step - options_.first_kept_step)][op];
+}
+
+void Executor::make_times(std::int64_t until_step) {
+  for (std::int64_t step = std::max<std::int64_t>(0, until_step - kStepsAhead - 1); step < until_step; ++step) {
+    if (!keeps(step)) continue;
+    auto& times = times_[static_cast<std::size_t>(step - options_.first_kept_step)];
+    if (!times) times = std::make_unique<OpTimes[]>(plan_.ops.size());
+  }
 }
 
 bool Executor::all_done() const { return settled_.load(std::memory_order_acquire) >= limit_.load(); }
@@ -421,10 +439,9 @@ void Executor::complete(CommCall call) {
 
 void Executor::run(std::int64_t count) {
   limit_.store(next_step_ + count);
-  if (options_.keep_times) {
-    const std::int64_t kept = std::max<std::int64_t>(0, limit_.load() - options_.first_kept_step);
-    while (static_cast<std::int64_t>(times_.size()) < kept) times_.emplace_back(plan_.ops.size());
-  }
+  const auto steps_kept = std::max<std::int64_t>(8, options_.most_records / static_cast<std::int64_t>(plan_.ops.size()));
+  times_.resize(static_cast<std::size_t>(std::clamp<std::int64_t>(limit_.load() - options_.first_kept_step, 0, steps_kept)));
+  make_times(next_step_ + kStepsAhead);
   board_.state.store(RankState::running);
   std::vector<std::thread> threads;
   for (std::size_t l = 1; l < lanes_.size(); ++l)

@@ -41,7 +41,9 @@ struct OpTimes {
 
 struct ExecutorOptions {
   std::int64_t first_kept_step = 0;  // times of earlier steps are not kept
-  bool keep_times = true;
+  std::int64_t most_records = 2'000'000;  // nor those of steps behind these, so that a long run needs no more memory
+  // For tests of what happens then: from this transfer on, the rank's meetings have wrong numbers. 0: never.
+  std::int64_t miscount_from = 0;
 };
 
 class Executor {
@@ -77,8 +79,9 @@ class Executor {
   // Called after each step, on whichever thread learns of it; only set on the rank that reports.
   std::function<void(std::int64_t step, double loss)> on_step;
 
-  // Times of the kept steps, [step - first kept][op].
-  const std::vector<std::vector<OpTimes>>& times() const { return times_; }
+  // Of an op in a step that is kept and that this rank has ended.
+  bool keeps(std::int64_t step) const;
+  const OpTimes& times(std::int64_t step, std::uint32_t op) const;
   const ArenaPlan& arena() const { return arena_; }
 
  private:
@@ -102,6 +105,7 @@ class Executor {
   bool advance_step_end();
   void drive(Lane& lane);
   bool all_done() const;
+  void make_times(std::int64_t until_step);
   void work(Lane& lane);
 
   World& world_;
@@ -131,9 +135,10 @@ class Executor {
   std::atomic<std::int64_t> limit_{0};                           // no step from here on
   std::atomic<std::int64_t> settled_{0};                         // steps whose StepEnd is over
   bool stopped_early_ = false;
+  std::int64_t transfers_started_ = 0;
   std::vector<double> losses_;
   std::atomic<double> loss_[4] = {};                             // of the steps in flight, this rank's share
-  std::vector<std::vector<OpTimes>> times_;
+  std::vector<std::unique_ptr<OpTimes[]>> times_;  // of each kept step; made before any lane can come to it
 };
 
 }  // namespace orrery::runtime

@@ -54,6 +54,8 @@ void declare(CLI::App& app, CommandLine& o) {
   app.add_option("--stretch", o.run.stretch, "Make emulated kernels this much longer")->type_name("FACTOR")->check(CLI::PositiveNumber);
   app.add_flag("--double", o.run.in_double, "Compute in double precision, whatever the scenario says");
   app.add_flag("--json", o.json, "One JSON document, nothing else (docs/reference/execute.md)");
+  app.add_option("--miscount-rank", o.run.miscount_rank)->group("");  // for tests of the watch; not in the help
+  app.add_option("--miscount-from", o.run.miscount_from)->group("");
   app.add_flag("--quiet", o.quiet, "No line a step");
 }
 

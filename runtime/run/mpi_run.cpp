@@ -146,7 +146,8 @@ schedule::Trace own_trace(const RunJob& job, const RankRun& run) {
   trace.scenario = job.schedule->name;
   trace.world = job.schedule->world;
   trace.first_step = static_cast<std::int32_t>(job.options.discard);
-  trace.steps = static_cast<std::int32_t>(std::max<std::int64_t>(0, run.steps_done() - job.options.discard));
+  const auto& records = ranks.front().records;
+  trace.steps = records.empty() ? 0 : records.back().step + 1 - trace.first_step;
   trace.origin = job.options.emulate != nullptr ? schedule::TraceOrigin::emulated : schedule::TraceOrigin::measured;
   if (executor != nullptr) trace.losses = executor->losses();
   trace.complete = false;

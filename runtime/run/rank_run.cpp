@@ -61,7 +61,9 @@ void RankRun::run() {
     cpu_ = cpu.get();
     device_ = std::move(cpu);
   }
-  const ExecutorOptions options{job_.options.discard, job_.options.keep_times};
+  ExecutorOptions options;
+  options.first_kept_step = job_.options.discard;
+  if (world_.rank() == job_.options.miscount_rank) options.miscount_from = job_.options.miscount_from;
   executor_ = std::make_unique<Executor>(*job_.schedule, world_, *device_, slot_, stop_, options);
   agree();
   if (!emulates) prepare_state();
@@ -184,13 +186,11 @@ schedule::RankTrace RankRun::trace() const {
   trace.peak_live_bytes = executor_->arena().peak_live_bytes;
   trace.peak_host_bytes = executor_->arena().peak_host_bytes;
   trace.arena_bytes = executor_->arena().device_bytes;
-  const auto& times = executor_->times();
-  for (std::size_t i = 0; i < times.size(); ++i) {
-    const std::int64_t step = job_.options.discard + static_cast<std::int64_t>(i);
-    if (step >= executor_->settled()) break;
-    for (std::uint32_t op = 0; op < times[i].size(); ++op)
-      trace.records.push_back({static_cast<std::int32_t>(step), op, times[i][op].ready, times[i][op].started, times[i][op].ended});
-  }
+  for (std::int64_t step = job_.options.discard; step < executor_->settled() && executor_->keeps(step); ++step)
+    for (std::uint32_t op = 0; op < executor_->plan().ops.size(); ++op) {
+      const OpTimes& t = executor_->times(step, op);
+      trace.records.push_back({static_cast<std::int32_t>(step), op, t.ready, t.started, t.ended});
+    }
   return trace;
 }
 
@@ -202,7 +202,9 @@ schedule::Trace merge_traces(const RunJob& job, std::vector<schedule::RankTrace>
   trace.fingerprint = job.fingerprint;
   trace.world = job.schedule->world;
   trace.first_step = static_cast<std::int32_t>(job.options.discard);
-  trace.steps = static_cast<std::int32_t>(std::max<std::int64_t>(0, steps_done - job.options.discard));
+  trace.steps = ranks.empty() || ranks.front().records.empty()
+                    ? 0
+                    : ranks.front().records.back().step + 1 - trace.first_step;
   trace.losses = std::move(losses);
   trace.complete = steps_done >= job.options.steps;
   std::int64_t first = std::numeric_limits<std::int64_t>::max();

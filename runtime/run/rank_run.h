@@ -26,13 +26,13 @@ struct RunOptions {
   std::int64_t steps = 10;
   std::int64_t discard = 0;       // first steps whose times are not kept
   bool in_double = false;
-  bool keep_times = true;
   std::string save_directory;     // of checkpoints; empty: none
   std::int64_t save_every = 0;    // steps; 0: only at the end
   std::int64_t keep = 2;          // checkpoints; 0: all
   std::string resume;             // a checkpoint, or a directory of some
   const schedule::Trace* emulate = nullptr;  // kernels are waits of these durations
   double stretch = 1.0;
+  std::int64_t miscount_rank = -1, miscount_from = 0;  // for tests: ExecutorOptions::miscount_from of one rank
 };
 
 // What all ranks of the job share; outlives them.
