@@ -18,7 +18,7 @@ root=$(cd "$(dirname "$0")" && pwd)
   # shellcheck disable=SC2086
   install_packages build/packages.log $BUILD_PACKAGES
   configure release OFF
-  compile release orrery
+  compile release orrery orrery-rt
 )
 
 orrery=$root/build/release/bin/orrery

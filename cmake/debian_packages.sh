@@ -82,11 +82,13 @@ configure() {
   logged "$build/configure.log" cmake --preset "$1" $fresh -DORRERY_TESTS="$2" -DORRERY_BENCHMARKS="$2"
 }
 
-# compile PRESET TARGET: shows progress on a terminal; elsewhere only what fails.
+# compile PRESET TARGET...: shows progress on a terminal; elsewhere only what fails.
 compile() {
-  stage "building build/$1 ($2)"
+  built=build/$1
+  shift
+  stage "building $built ($*)"
   quiet=
   [ -t 2 ] || quiet=--quiet
   # shellcheck disable=SC2086
-  ninja -C "build/$1" -j "$(nproc)" $quiet "$2" >&2 || fail "the build of build/$1 failed; the compiler's messages are above"
+  ninja -C "$built" -j "$(nproc)" $quiet "$@" >&2 || fail "the build of $built failed; the compiler's messages are above"
 }
