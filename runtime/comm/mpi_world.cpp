@@ -131,6 +131,7 @@ class MpiWorld final : public World {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   Bell& bell() override { return process_.bell; }
+  void fail(const std::string&) override { abort_mpi(3); }
 
   // The MPI communicator lives as long as the job: freeing is collective, and there are few.
   std::unique_ptr<Communicator> communicator(const std::vector<int>& ranks, const std::string& name) override {

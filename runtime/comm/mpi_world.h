@@ -6,8 +6,8 @@
 // Nothing happens in MPI but in start() and test(): a rank that computes must have a lane that tests.
 //
 // Failure. A rank that fails ends the job: main() keeps the World outside its try block, prints the one message, and
-// calls abort_mpi(). A World that is destroyed in another way after a transfer was given up, or by an exception, does
-// it, too, since MPI_Finalize could wait for ever. After a CommError the communicator must not be used any more.
+// calls fail() or abort_mpi(). A World that is destroyed in another way after a transfer was given up, or by an
+// exception, does it, too, since MPI_Finalize could wait for ever.
 #pragma once
 
 #include <memory>

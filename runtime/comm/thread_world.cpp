@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -15,14 +16,36 @@ namespace {
 
 constexpr std::int64_t kBudget = 1 << 20;  // bytes of one test()
 
-using Bells = std::deque<ThreadBell>;
+// What all ranks share.
+struct Ranks {
+  explicit Ranks(int size) : bells(static_cast<std::size_t>(size)) {}
+
+  void fail(const std::string& reason) {
+    {
+      const std::lock_guard lock(mutex);
+      if (failed.exchange(true)) return;
+      why = reason;
+    }
+    for (ThreadBell& bell : bells) bell.ring();
+  }
+  void check() {
+    if (!failed.load()) return;
+    const std::lock_guard lock(mutex);
+    throw CommError(why);
+  }
+
+  std::deque<ThreadBell> bells;
+  std::atomic<bool> failed{false};
+  std::mutex mutex;
+  std::string why;  // under the mutex
+};
 
 // What the members of one communicator share.
 struct Group {
-  Group(std::vector<int> members, std::string given_name, std::shared_ptr<Bells> shared_bells)
+  Group(std::vector<int> members, std::string given_name, std::shared_ptr<Ranks> of)
       : ranks(std::move(members)),
         name(std::move(given_name)),
-        bells(std::move(shared_bells)),
+        all(std::move(of)),
         collectives(ranks.size()) {}
 
   Line& messages(std::int64_t from, std::int64_t to, std::uint32_t channel) {
@@ -32,28 +55,28 @@ struct Group {
 
   std::vector<int> ranks;
   std::string name;
-  std::shared_ptr<Bells> bells;
+  std::shared_ptr<Ranks> all;
   Line collectives;
   std::mutex mutex;
   std::map<std::tuple<std::int64_t, std::int64_t, std::uint32_t>, Line> lines;
 };
 
-// What all ranks share.
+// Where members find their groups.
 struct Hub {
-  explicit Hub(int size) : bells(std::make_shared<Bells>(static_cast<std::size_t>(size))) {}
+  explicit Hub(int size) : all(std::make_shared<Ranks>(size)) {}
 
   // The `index`-th group of these ranks.
   std::shared_ptr<Group> group(const std::vector<int>& ranks, std::size_t index, const std::string& name) {
     const std::lock_guard lock(mutex);
     std::vector<std::shared_ptr<Group>>& made = groups[ranks];
-    if (index == made.size()) made.push_back(std::make_shared<Group>(ranks, name, bells));
+    if (index == made.size()) made.push_back(std::make_shared<Group>(ranks, name, all));
     if (made[index]->name != name)
       throw CommError(
           fmt::format("communicators are not made in the same order: {} meets {}", name, made[index]->name));
     return made[index];
   }
 
-  std::shared_ptr<Bells> bells;
+  std::shared_ptr<Ranks> all;
   std::mutex mutex;
   std::map<std::vector<int>, std::vector<std::shared_ptr<Group>>> groups;
 };
@@ -74,6 +97,7 @@ class ThreadTransfer final : public Transfer {
   }
 
   bool test() override {
+    group_->all->check();
     std::int64_t budget = kBudget;
     bool all = true;
     for (ThreadSide& side : sides_) all = side.advance(budget) && all;
@@ -110,7 +134,7 @@ class ThreadCommunicator final : public Communicator {
 
  private:
   ThreadBell* bell(std::int64_t member) const {
-    return &(*group_->bells)[static_cast<std::size_t>(group_->ranks[static_cast<std::size_t>(member)])];
+    return &group_->all->bells[static_cast<std::size_t>(group_->ranks[static_cast<std::size_t>(member)])];
   }
 
   ThreadSide side(CommCall call) {
@@ -141,14 +165,15 @@ class ThreadWorld final : public World {
  public:
   ThreadWorld(std::shared_ptr<Hub> hub, int rank) : hub_(std::move(hub)), rank_(rank) {}
   int rank() const override { return rank_; }
-  int size() const override { return static_cast<int>(hub_->bells->size()); }
+  int size() const override { return static_cast<int>(hub_->all->bells.size()); }
 
   std::unique_ptr<Communicator> communicator(const std::vector<int>& ranks, const std::string& name) override {
     const int index = index_in_group(ranks, rank_, size(), name);
     return std::make_unique<ThreadCommunicator>(hub_->group(ranks, made_[ranks]++, name), index);
   }
 
-  Bell& bell() override { return (*hub_->bells)[static_cast<std::size_t>(rank_)]; }
+  Bell& bell() override { return hub_->all->bells[static_cast<std::size_t>(rank_)]; }
+  void fail(const std::string& why) override { hub_->all->fail(why); }
 
  private:
   std::shared_ptr<Hub> hub_;

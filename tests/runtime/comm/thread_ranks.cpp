@@ -1,3 +1,4 @@
+// The suites over threads: one for each rank, in worlds made anew for every call.
 #include <gtest/gtest.h>
 
 #include <exception>
