@@ -1,6 +1,7 @@
 #include "runtime/cpu/emulated_device.h"
 
 #include <fmt/format.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,7 +11,7 @@
 
 namespace orrery::runtime {
 
-EmulatedDevice::EmulatedDevice(const schedule::Trace& trace, std::int64_t rank, double stretch, const StopSign& stop)
+EmulatedDevice::EmulatedDevice(const schedule::Trace& trace, std::int64_t rank, const StopSign& stop)
     : stop_(stop) {
   const std::int64_t whose =
       trace.representative.empty() ? rank : trace.representative[static_cast<std::size_t>(rank)];
@@ -18,11 +19,11 @@ EmulatedDevice::EmulatedDevice(const schedule::Trace& trace, std::int64_t rank, 
                                   [&](const schedule::RankTrace& r) { return r.rank == whose; });
   if (found == trace.ranks.end() || found->records.empty())
     throw InputError(fmt::format("error: the trace to emulate has nothing of rank {}\n  hint: make it with `orrery run "
-                                 "SCENARIO --full --save-trace FILE`\n", rank));
+                                 "SCENARIO --emulated-stretch FACTOR --save-trace FILE`\n", rank));
   for (const schedule::TraceRecord& r : found->records) {
     if (r.step != found->records.front().step) break;
     if (r.op >= duration_ns_.size()) duration_ns_.resize(r.op + 1, 0);
-    duration_ns_[r.op] = static_cast<std::int64_t>(static_cast<double>(r.end_ns - r.begin_ns) * stretch);
+    duration_ns_[r.op] = r.end_ns - r.begin_ns;
   }
 }
 
@@ -34,6 +35,8 @@ std::byte* EmulatedDevice::allocate(std::int64_t bytes) {
 
 double EmulatedDevice::perform(const OpCall& call) {
   using Clock = std::chrono::steady_clock;
+  thread_local const int punctual = ::prctl(PR_SET_TIMERSLACK, 1000UL);  // 1 us, not 50; without it only later
+  static_cast<void>(punctual);
   const std::int64_t duration = call.id < duration_ns_.size() ? duration_ns_[call.id] : 0;
   const Clock::time_point end = Clock::now() + std::chrono::nanoseconds(duration);
   constexpr auto kPart = std::chrono::milliseconds(200);

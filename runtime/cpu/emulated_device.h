@@ -1,6 +1,7 @@
 // Kernels that are timed waits: the durations come from a simulated Trace, messages stay real. A schedule can so be performed
 // on many more ranks than there are cores, and its makespan held against the simulated one. The waits sleep, so ranks do
-// not take each other's cores; each lasts stretch times the simulated duration.
+// not take each other's cores. They should be long beside the microseconds by which a sleep ends late: `orrery run
+// --emulated-stretch` makes such a trace.
 #pragma once
 
 #include <memory>
@@ -15,7 +16,7 @@ namespace orrery::runtime {
 class EmulatedDevice final : public Device {
  public:
   // `trace` needs a step of the rank, or of its representative. Throws InputError where it has none.
-  EmulatedDevice(const schedule::Trace& trace, std::int64_t rank, double stretch, const StopSign& stop);
+  EmulatedDevice(const schedule::Trace& trace, std::int64_t rank, const StopSign& stop);
   std::byte* allocate(std::int64_t bytes) override;
   std::int64_t element_bytes(schedule::DataType type) const override { return schedule::size_of(type); }
   double perform(const OpCall& call) override;

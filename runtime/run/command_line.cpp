@@ -51,7 +51,6 @@ void declare(CLI::App& app, CommandLine& o) {
   app.add_option("--keep", o.run.keep, "Checkpoints to keep, 0: all")->type_name("N")->check(CLI::NonNegativeNumber);
   app.add_option("--resume", o.run.resume, "Go on from a checkpoint, or the newest one in a directory; any plan of the same model")->type_name("DIR");
   app.add_option("--emulate", o.emulate, "Kernels are timed waits, as long as in this simulated trace; messages stay real")->type_name("TRACE");
-  app.add_option("--stretch", o.run.stretch, "Make emulated kernels this much longer")->type_name("FACTOR")->check(CLI::PositiveNumber);
   app.add_flag("--double", o.run.in_double, "Compute in double precision, whatever the scenario says");
   app.add_flag("--json", o.json, "One JSON document, nothing else (docs/reference/execute.md)");
   app.add_option("--miscount-rank", o.run.miscount_rank)->group("");  // for tests of the watch; not in the help

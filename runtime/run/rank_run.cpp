@@ -55,7 +55,7 @@ RankRun::~RankRun() {
 void RankRun::run() {
   const bool emulates = job_.options.emulate != nullptr;
   if (emulates) {
-    device_ = std::make_unique<EmulatedDevice>(*job_.options.emulate, world_.rank(), job_.options.stretch, stop_);
+    device_ = std::make_unique<EmulatedDevice>(*job_.options.emulate, world_.rank(), stop_);
   } else {
     auto cpu = std::make_unique<CpuDevice>(cpu_job(*job_.schedule, *job_.tokens, job_.options.in_double));
     cpu_ = cpu.get();

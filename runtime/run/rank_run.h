@@ -31,7 +31,6 @@ struct RunOptions {
   std::int64_t keep = 2;          // checkpoints; 0: all
   std::string resume;             // a checkpoint, or a directory of some
   const schedule::Trace* emulate = nullptr;  // kernels are waits of these durations
-  double stretch = 1.0;
   std::int64_t miscount_rank = -1, miscount_from = 0;  // for tests: ExecutorOptions::miscount_from of one rank
 };
 

@@ -21,6 +21,7 @@ namespace {
 struct CompareOptions {
   ScenarioOptions scenarios;
   bool json = false, csv = false, require_fit = false, full = false;
+  double emulated_stretch = 0.0;
   std::vector<std::string> measured;
   std::string trace;
 };
@@ -46,7 +47,8 @@ int compare_measured(const CompareOptions& o, const std::vector<scenarios::Scena
   inputs.push_back(scenarios.front().path);
   refuse_to_overwrite("--trace", o.trace, inputs);
   compare_with_traces(scenarios.front(),
-                      {.measured = o.measured, .perfetto = o.trace, .json = o.json, .csv = o.csv, .full = o.full}, out);
+                      {.measured = o.measured, .perfetto = o.trace, .json = o.json, .csv = o.csv, .full = o.full,
+                       .emulated_stretch = o.emulated_stretch}, out);
   return kFine;
 }
 
@@ -82,6 +84,10 @@ Action declare_compare(CLI::App& app) {
           ->type_name("TRACE")
           ->allow_extra_args(false)
           ->excludes(fit);
+  app.add_option("--emulated-stretch", o->emulated_stretch, "With --measured: the trace is of emulated kernels, this many times as long")
+      ->type_name("FACTOR")
+      ->check(CLI::PositiveNumber)
+      ->needs(measured);
   app.add_option("--trace", o->trace, "With --measured: write both as one Chrome / Perfetto trace")
       ->type_name("FILE")
       ->needs(measured);

@@ -41,7 +41,7 @@ void compare_with_traces(const scenarios::Scenario& scenario, const CompareTrace
   if (two)
     first = read_of(schedule, o.measured.front(), scenario.path);
   else
-    first = to_trace(scenario, predict(scenario, with_steady_trace(predict_options(o.full))));
+    first = to_trace(scenario, predict(scenario, with_steady_trace(predict_options(o.full, o.emulated_stretch))));
   const TraceComparison comparison =
       compare_traces(scenario, schedule, {two ? "first" : "predicted", two ? o.measured.front() : "", &first},
                      {two ? "second" : "measured", o.measured.back(), &second});

@@ -13,6 +13,7 @@ struct CompareTracesOptions {
   std::vector<std::string> measured;  // one or two
   std::string perfetto;               // empty: none is written
   bool json = false, csv = false, full = false;
+  double emulated_stretch = 0.0;      // predict.h
 };
 
 // Throws InputError for a trace of another schedule.

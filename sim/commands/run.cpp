@@ -27,6 +27,7 @@ namespace {
 struct RunOptions {
   ScenarioOptions scenarios;
   bool json = false, csv = false, explain = false, require_fit = false, full = false;
+  double emulated_stretch = 0.0;
   std::string trace, saved_trace, tokens;
 };
 
@@ -54,8 +55,8 @@ void write_results(const RunOptions& o, const std::vector<scenarios::Scenario>& 
 }
 
 // The last steps of a longer simulation, so that a saved trace is steady, whatever is reported.
-void save_trace(const std::string& path, const scenarios::Scenario& scenario, bool full) {
-  PredictOptions options = with_steady_trace(predict_options(full));
+void save_trace(const std::string& path, const scenarios::Scenario& scenario, bool full, double emulated_stretch) {
+  PredictOptions options = with_steady_trace(predict_options(full, emulated_stretch));
   options.verify = false;  // it was
   schedule::write_trace(path, to_trace(scenario, predict(scenario, options)));
 }
@@ -77,7 +78,7 @@ int run(const RunOptions& o, Output& out) {
   check_files(o, scenarios);
   std::optional<PerfettoFile> trace;
   if (!o.trace.empty()) trace.emplace(o.trace);
-  PredictOptions options = predict_options(o.full);
+  PredictOptions options = predict_options(o.full, o.emulated_stretch);
   options.simulation.trace = trace.has_value();
   std::vector<Result> results;
   for (const scenarios::Scenario& scenario : scenarios) {
@@ -87,7 +88,7 @@ int run(const RunOptions& o, Output& out) {
       trace->write([&](std::ostream& stream) {
         write_trace_json(stream, prediction.schedule, prediction.simulation, {.all_ranks = o.full});
       });
-    if (!o.saved_trace.empty()) save_trace(o.saved_trace, scenario, o.full);
+    if (!o.saved_trace.empty()) save_trace(o.saved_trace, scenario, o.full, o.emulated_stretch);
     fill_run_cost(prediction.result, begin);
     results.push_back(std::move(prediction.result));
   }
@@ -110,6 +111,10 @@ Action declare_run(CLI::App& app) {
   app.add_option("--save-trace", o->saved_trace,
                  "Write a trace of three steps as orrery-rt writes them (docs/reference/trace.md)")
       ->type_name("FILE");
+  app.add_option("--emulated-stretch", o->emulated_stretch,
+                 "Predict what `orrery execute --emulate` performs: kernels are waits, this many times as long")
+      ->type_name("FACTOR")
+      ->check(CLI::PositiveNumber);
   app.add_option("--tokens", o->tokens, "How many steps, hours and GPU-hours to N tokens")->type_name("N");
   app.add_flag("--require-fit", o->require_fit, "Exit with 1 where a plan does not fit");
   app.add_flag("--full", o->full, "Simulate every rank and microbatch, also those that are alike");

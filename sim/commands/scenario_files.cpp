@@ -14,8 +14,9 @@ std::vector<scenarios::Scenario> load_scenarios(const ScenarioOptions& options) 
   return scenarios::load_scenarios(options.files, options.sets);
 }
 
-PredictOptions predict_options(bool full) {
+PredictOptions predict_options(bool full, double emulated_stretch) {
   PredictOptions options;
+  options.emulated_stretch = emulated_stretch;
   options.simulation.fold = !full;
   options.simulation.extrapolate = !full;
   return options;

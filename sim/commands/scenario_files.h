@@ -20,7 +20,7 @@ void declare_scenarios(CLI::App& app, ScenarioOptions& options);
 // All of them; the errors of all files at once.
 std::vector<scenarios::Scenario> load_scenarios(const ScenarioOptions& options);
 
-// --full: every rank and microbatch is simulated, none taken for another.
-PredictOptions predict_options(bool full);
+// --full: every rank and microbatch is simulated, none taken for another. --emulated-stretch: predict.h.
+PredictOptions predict_options(bool full, double emulated_stretch = 0.0);
 
 }  // namespace orrery::sim

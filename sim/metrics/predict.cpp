@@ -6,6 +6,7 @@
 
 #include "schedule/compile.h"
 #include "schedule/verify.h"
+#include "sim/cost/stretched_cost.h"
 #include "sim/metrics/advice.h"
 #include "sim/metrics/confidence.h"
 #include "sim/metrics/limits.h"
@@ -96,8 +97,13 @@ Prediction predict(const scenarios::Scenario& scenario, const PredictOptions& op
     return undisturbed_time(p.schedule, machine.cost(), machine.network(), scenario.network);
   });
   refuse_endless(scenario, undisturbed);
+  const bool emulates = options.emulated_stretch > 0.0;
+  const StretchedCost stretched(machine.cost(), options.emulated_stretch);
+  SimulationOptions simulation = options.simulation;
+  if (emulates) simulation.share = false;
   p.simulation = within_the_clock(scenario, [&] {
-    return simulate(p.schedule, scenario.cluster, machine.cost(), machine.network(), options.simulation);
+    const KernelCost& cost = emulates ? static_cast<const KernelCost&>(stretched) : machine.cost();
+    return simulate(p.schedule, scenario.cluster, cost, machine.network(), simulation);
   });
   if (p.simulation.deadlocked) refuse(scenario, "the schedule deadlocks", p.simulation.deadlock);
   Result& r = p.result;

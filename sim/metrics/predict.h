@@ -18,6 +18,9 @@ struct PredictOptions {
   SimulationOptions simulation;
   bool verify = true;
   schedule::VerifyOptions verification;
+  // What `orrery-rt --emulate` performs: kernels that are waits, this many times as long, which share nothing.
+  // 0: the scenario's own kernels.
+  double emulated_stretch = 0.0;
 };
 
 // Throws InputError when the schedule deadlocks (it points at the scenario's schedule), and when it is too
