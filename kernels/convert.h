@@ -35,7 +35,8 @@ using Bits32 = std::uint32_t __attribute__((vector_size(32)));
 // The upper half of each lane is its bf16.
 ORRERY_ALWAYS_INLINE Bits32 rounded_to_bf16(FloatLanes v) {
   const auto u = (Bits32)v;
-  return v == v ? u + 0x7fffU + ((u >> 16) & 1U) : u | 0x400000U;
+  const auto is_number = v == v;  // NOLINT(misc-redundant-expression)
+  return is_number ? u + 0x7fffU + ((u >> 16) & 1U) : u | 0x400000U;
 }
 }  // namespace lanes_detail
 
@@ -76,13 +77,12 @@ ORRERY_ALWAYS_INLINE FloatLanes load(const fp16* from) {
 ORRERY_ALWAYS_INLINE void store(float* to, FloatLanes v) { std::memcpy(to, &v, sizeof v); }
 ORRERY_ALWAYS_INLINE void store(double* to, DoubleLanes v) { std::memcpy(to, &v, sizeof v); }
 ORRERY_ALWAYS_INLINE void store(bf16* to, FloatLanes v) {
-  using namespace lanes_detail;
-  const Bits32 kept = rounded_to_bf16(v) >> 16;
+  const lanes_detail::Bits32 kept = lanes_detail::rounded_to_bf16(v) >> 16;
 #ifdef __AVX2__
   const auto lanes = (__m256i)kept;
   const __m128i half = _mm_packus_epi32(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256(lanes, 1));
 #else
-  const Bits16 half = __builtin_convertvector(kept, Bits16);
+  const auto half = __builtin_convertvector(kept, lanes_detail::Bits16);
 #endif
   std::memcpy(&to->bits, &half, sizeof half);
 }
@@ -113,8 +113,8 @@ ORRERY_ALWAYS_INLINE void load_pair(const T* from, Lanes<T> (&to)[2]) {
 template <typename T>
 ORRERY_ALWAYS_INLINE void store_pair(T* to, const Lanes<T> (&from)[2]) {
   if constexpr (std::is_same_v<T, bf16>) {
-    using namespace lanes_detail;
-    const Bits32 both = (rounded_to_bf16(from[0]) >> 16) | (rounded_to_bf16(from[1]) & 0xffff0000U);
+    const lanes_detail::Bits32 both = (lanes_detail::rounded_to_bf16(from[0]) >> 16) |
+                                      (lanes_detail::rounded_to_bf16(from[1]) & 0xffff0000U);
     std::memcpy(&to->bits, &both, sizeof both);
   } else {
     store(to, from[0]);

@@ -10,7 +10,7 @@
 namespace orrery::kernels {
 
 // bfloat16: the upper half of a float. NaN stays NaN.
-struct bf16 {
+struct bf16 {  // NOLINT(readability-identifier-naming): the field's word
   std::uint16_t bits = 0;
   bf16() = default;
   explicit bf16(float value) : bits(round(value)) {}
@@ -26,7 +26,7 @@ struct bf16 {
 
 // IEEE binary16. The kernels are built for x86-64-v3, so both compilers turn the conversions of _Float16-less code into
 // F16C where they are vectorised by hand; this scalar form is the meaning.
-struct fp16 {
+struct fp16 {  // NOLINT(readability-identifier-naming): the field's word
   std::uint16_t bits = 0;
   fp16() = default;
   explicit fp16(float value);

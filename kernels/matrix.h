@@ -19,7 +19,9 @@ struct Matrix {
   std::int64_t count() const { return rows * columns; }
   bool exists() const { return data != nullptr; }
   bool contiguous() const { return rows <= 1 || stride == columns; }
-  operator Matrix<const T>() const { return {data, rows, columns, stride}; }
+  operator Matrix<const T>() const {  // NOLINT(google-explicit-constructor): as T* becomes const T*
+    return {data, rows, columns, stride};
+  }
 };
 
 template <typename T>

@@ -72,7 +72,8 @@ void forward(const In<T>& x, const Scaling<T>& scaling, const Out<T>& y) {
 template <typename T>
 void norm_forward(Norm norm, In<T> x, In<T> w, In<T> bias, Out<T> y) {
   const std::int64_t n = x.columns;
-  const Scaling<T> scaling{wide_row<WideWeight>(w.data, n), wide_row<WideBias>(bias.data, n), n, y.adds};
+  const Scaling<T> scaling{wide_row<WideWeight>(w.data, n),
+                           bias.exists() ? wide_row<WideBias>(bias.data, n) : nullptr, n, y.adds};
   if (norm == Norm::layer_norm)
     bias.exists() ? forward<Norm::layer_norm, true>(x, scaling, y)
                   : forward<Norm::layer_norm, false>(x, scaling, y);

@@ -41,7 +41,6 @@ const Wide<T>* wide_row(const T* from, std::int64_t count) {
   if constexpr (std::is_same_v<T, Wide<T>>) {
     return from;
   } else {
-    if (from == nullptr) return nullptr;
     Wide<T>* to = scratch<Tag, Wide<T>>(count);
     const auto pair = [&](std::int64_t i, int) {
       Lanes<T> v[2];
