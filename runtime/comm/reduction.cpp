@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <type_traits>
 
 #include "base/check.h"
@@ -32,7 +33,11 @@ struct Sum {
 struct Max {
   template <typename A>
   static A combined(A a, A b) {
-    return b > a || b != b ? b : a;
+    if constexpr (std::is_integral_v<A>) {
+      return std::max(a, b);
+    } else {
+      return std::isunordered(b, b) || b > a ? b : a;
+    }
   }
 };
 

@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <numeric>
 
 #include "base/check.h"
 #include "runtime/comm/group_check.h"
@@ -138,14 +139,14 @@ class ThreadCommunicator final : public Communicator {
   }
 
   ThreadSide side(CommCall call) {
-    std::vector<std::int64_t> members;
+    std::vector<std::int64_t> members(group_->ranks.size());
     int seat = index_;
     const bool sends = call.kind == CommKind::send, receives = call.kind == CommKind::recv;
     if (sends || receives) {
       members = {sends ? index_ : call.peer, sends ? call.peer : index_};
       seat = sends ? 0 : 1;
     } else {
-      for (int member = 0; member < size(); ++member) members.push_back(member);
+      std::iota(members.begin(), members.end(), 0);
     }
     Line& line = sends || receives ? group_->messages(members[0], members[1], call.channel) : group_->collectives;
     std::vector<int> ranks;
@@ -187,6 +188,7 @@ std::vector<std::unique_ptr<World>> make_thread_worlds(int size) {
   CHECK(size > 0, size);
   const auto hub = std::make_shared<Hub>(size);
   std::vector<std::unique_ptr<World>> worlds;
+  worlds.reserve(static_cast<std::size_t>(size));
   for (int rank = 0; rank < size; ++rank) worlds.push_back(std::make_unique<ThreadWorld>(hub, rank));
   return worlds;
 }
