@@ -41,6 +41,13 @@ ORRERY_ALWAYS_INLINE void put(T* to, Lanes<T> v, bool adds, Extent extent) {
   store(to, adds ? load(to, extent) + v : v, extent);
 }
 
+// Asks for what lies 2 KiB behind `at`, for loops that compute long enough for the hardware's own prefetch,
+// which stops at pages, to fall behind. Beyond the end of a row it is the next row, or nothing.
+template <typename T>
+ORRERY_ALWAYS_INLINE void fetch_ahead(const T* at) {
+  __builtin_prefetch(reinterpret_cast<const char*>(at) + 2048);
+}
+
 // body(i, extent) for the elements [i, i + extent) of a row of `count`.
 template <typename T, typename Body>
 ORRERY_ALWAYS_INLINE void for_lanes(std::int64_t count, Body&& body) {
