@@ -93,20 +93,23 @@ TEST(Checkpoint, ReadsPiecesOfAnySize) {
 // ZeRO-1 whose gather comes with the next forward: shards that others update are of the step before.
 TEST(Checkpoint, TakesWeightsFromWhoUpdatedThem) {
   const CheckpointDirectory directory;
-  const std::string plan = "DP3 ZeRO-1, overlapped gather";
+  const std::string plan = "DP3 ZeRO-1, overlapped gather, no master weights";
   Job saved(compile_plan(small_model(), plan)), stale(compile_plan(small_model(), plan)),
       loaded(compile_plan(small_model(), plan));
   put_trained_state(saved);
   put_trained_state(stale);
   std::int64_t spoilt = 0;
-  for (std::size_t rank = 0; rank < 3; ++rank)
-    for (const StateRun& run : stale.layouts[rank].runs)
-      if (run.kind == StateKind::weight && !run.owned) {
-        const std::int64_t size = stored_bytes(stale.memories[rank].element(run.buffer.buffer));
-        std::memset(stale.memories[rank].address(run.buffer) + run.offset * size, 0x11,
-                    static_cast<std::size_t>(run.count() * size));
-        spoilt += run.count();
+  for (std::int64_t rank = 0; rank < 3; ++rank)
+    for (const schedule::Unit& unit : stale.schedule.program_of(rank).units) {
+      ASSERT_EQ(unit.optimizer_shards, 3);
+      PlainMemory& memory = stale.memories[static_cast<std::size_t>(rank)];
+      const std::int64_t size = stored_bytes(memory.element(unit.weights.buffer)), shard = unit.elements / 3;
+      for (std::int64_t i = 0; i < unit.elements; ++i) {
+        if (i / shard == rank) continue;
+        std::memset(memory.address(unit.weights) + i * size, 0x11, static_cast<std::size_t>(size));
+        ++spoilt;
       }
+    }
   EXPECT_GT(spoilt, 0);
   save_job(stale, directory.path(), 1);
   load_job(loaded, directory.path());

@@ -8,6 +8,8 @@
 
 #include <csignal>
 #include <filesystem>
+#include <functional>
+#include <span>
 
 #include "base/check.h"
 #include "base/diagnostics.h"
@@ -48,6 +50,19 @@ class Damaged : public testing::Test {
     const std::size_t at = text.find(what);
     ASSERT_NE(at, std::string::npos) << what;
     write_text(file("manifest.json"), with_checksum(text.replace(at, what.size(), with)));
+  }
+  // Writes a rank's file anew, with other contents, and a manifest that speaks of it.
+  void rewrite(std::size_t rank, const std::function<void(RankFile&, std::string&)>& change) {
+    Manifest manifest = read_manifest(file("manifest.json"));
+    const std::string path = file(manifest.files[rank].name);
+    RankFileHeader header = read_rank_file_header(path);
+    std::string data = read_text(path).substr(static_cast<std::size_t>(header.data_offset));
+    change(header.file, data);
+    write_rank_file(path, header.file, std::as_bytes(std::span(data)));
+    header = read_rank_file_header(path);
+    manifest.files[rank].bytes = header.bytes;
+    manifest.files[rank].header_checksum = header.checksum;
+    write_text(file("manifest.json"), manifest_text(manifest));
   }
   CheckpointDirectory directory_;
   Job job_, again_;
@@ -112,6 +127,43 @@ TEST_F(Damaged, AManifestThatLeavesOutAFileIsIncomplete) {
   write_text(file("manifest.json"), text);
   replace_in_manifest("rank-00000.bin", "../../rank.bin");
   EXPECT_THAT(error(), HasSubstr("lies beside its manifest"));
+}
+
+TEST_F(Damaged, PiecesThatLackOrOverlapAreFound) {
+  rewrite(1, [](RankFile&, std::string&) {});
+  ASSERT_EQ(error(), "") << "the same contents load";
+  rewrite(1, [](RankFile& contents, std::string& data) {
+    data.resize(static_cast<std::size_t>(contents.pieces.back().offset));
+    contents.pieces.pop_back();
+  });
+  EXPECT_THAT(error(), HasSubstr("is not there, or not exactly once"));
+  path_ = save_job(job_, directory_.path(), 12, {.piece_bytes = 16});  // a row or so each
+  rewrite(1, [](RankFile& contents, std::string&) {
+    for (std::size_t i = 0; i + 1 < contents.pieces.size(); ++i) {
+      StoredPiece &one = contents.pieces[i], &next = contents.pieces[i + 1];
+      if (one.tensor != next.tensor || one.state != next.state || one.rows != next.rows || one.columns != next.columns) continue;
+      next.row = one.row;  // as many elements as there should be, some twice
+      next.column = one.column;
+      return;
+    }
+    FAIL() << "no two pieces are alike";
+  });
+  EXPECT_THAT(error(), HasSubstr("is not there, or not exactly once"));
+}
+
+// Sound in itself and of the right length, but not of this checkpoint.
+TEST_F(Damaged, AFileOfAnotherCheckpointIsFound) {
+  const std::string path = file("rank-00001.bin"), sound = read_text(path), manifest = read_text(file("manifest.json"));
+  for (char value = 1; value < 100; ++value) {
+    rewrite(1, [&](RankFile&, std::string& data) { data[0] = static_cast<char>(data[0] + value); });
+    if (read_text(path).size() == sound.size()) break;  // checksums are as long as their digits
+    write_text(path, sound);
+    write_text(file("manifest.json"), manifest);
+  }
+  ASSERT_NE(read_text(path), sound);
+  ASSERT_EQ(error(), "");
+  write_text(file("manifest.json"), manifest);
+  EXPECT_THAT(error(), HasSubstr("rank-00001.bin: error: is not the file that the manifest speaks of"));
 }
 
 TEST_F(Damaged, OtherVersionsAreRefused) {

@@ -247,7 +247,7 @@ TEST(Layout, OneCopyOfATiedEmbeddingOwns) {
 
 // ZeRO-1 whose gather overlaps the next forward: between steps only the updated shard of the weights is of this step.
 TEST(Layout, ThoseWhoUpdateOwn) {
-  const Job job(compile_plan(state_models()[0], "DP3 ZeRO-1, overlapped gather"));
+  const Job job(compile_plan(state_models()[0], "DP3 ZeRO-1, overlapped gather, no master weights"));
   for (std::size_t rank = 0; rank < 3; ++rank) {
     std::int64_t held = 0, owned = 0;
     for (const StateRun& run : job.layouts[rank].runs) {

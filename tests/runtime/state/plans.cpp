@@ -63,7 +63,12 @@ const std::vector<Plan>& all_plans() {
       {"PP3, ends alone", [](Scenario& s) { pp(s, 3); s.parallel.layers_of_stage = {0, 4, 0}; }},
       {"DP2", [](Scenario& s) { dp(s, 2); }},
       {"DP2 ZeRO-1", [](Scenario& s) { dp(s, 2, 1); }},
-      {"DP3 ZeRO-1, overlapped gather", [](Scenario& s) { dp(s, 3, 1); s.overlap.parameter_gather = true; }},
+      {"DP3 ZeRO-1, overlapped gather, no master weights",
+       [](Scenario& s) {
+         dp(s, 3, 1);
+         s.overlap.parameter_gather = true;
+         s.recipe.master_weights = false;
+       }},
       {"DP3 ZeRO-2", [](Scenario& s) { dp(s, 3, 2); }},
       {"DP3 ZeRO-2 without master weights", [](Scenario& s) { dp(s, 3, 2); s.recipe.master_weights = false; }},
       {"DP2 ZeRO-3", [](Scenario& s) { dp(s, 2, 3); }},
