@@ -48,9 +48,12 @@ Action declare_model(CLI::App& app);
 Action declare_schedule(CLI::App& app);
 Action declare_cluster(CLI::App& app);
 Action declare_execute(CLI::App& app);
+Action declare_calibrate(CLI::App& app);
+Action declare_validate(CLI::App& app);
 Action declare_completion(CLI::App& app);
 
-std::string runtime_help();  // the options of orrery-rt, as it prints them
+std::string execute_help();  // the options of orrery-rt, as it prints them
+std::string calibrate_help();  // likewise
 
 // The program: parses, runs one command, returns its exit code. Throws what the command throws.
 int run_program(int argc, const char* const* argv, Output& out);

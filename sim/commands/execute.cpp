@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <thread>
 
@@ -17,24 +15,11 @@
 #include "sim/commands/command.h"
 #include "sim/commands/execute_arguments.h"
 #include "sim/commands/mpirun_words.h"
+#include "sim/commands/runtime_program.h"
 #include "sim/commands/scenario_files.h"
 
 namespace orrery::sim {
 namespace {
-
-// Empty: there is none.
-std::string runtime_program() {
-  if (const char* named = std::getenv("ORRERY_RT")) return named;
-  const std::string beside = (std::filesystem::path(own_program()).parent_path() / "orrery-rt").string();
-  return find_program(beside);
-}
-
-std::string require_runtime() {
-  std::string program = runtime_program();
-  if (program.empty())
-    throw WorldError("orrery-rt, which performs schedules, is not beside this program; build it, or name it in $ORRERY_RT");
-  return program;
-}
 
 int end_of(const std::string& program, const ChildEnd& end, bool said_error, const std::string& death) {
   if (end.signal == 0 && (end.code == kFine || end.code == kWrongInput || end.code == kWorldFailed)) return end.code;
@@ -121,17 +106,6 @@ class UsageWithScenario : public CLI::Formatter {
 
 }  // namespace
 
-std::string runtime_help() {
-  const std::string runtime = runtime_program();
-  if (runtime.empty()) return "orrery-rt is not beside this program; its options are not known.\n";
-  std::string help = "Options of orrery-rt, which are passed on:\n\n";
-  run_child({.program = runtime,
-             .arguments = {"--help"},
-             .on_output = [&](std::string_view text) { help += text; },
-             .on_error = {}});
-  return help;
-}
-
 Action declare_execute(CLI::App& app) {
   const auto ranks_as = std::make_shared<std::string>();
   app.prefix_command();
@@ -143,7 +117,7 @@ Action declare_execute(CLI::App& app) {
     if (!ranks_as->empty()) words.insert(words.begin(), "--ranks-as=" + *ranks_as);
     const ExecuteArguments arguments = parse_execute(words);
     if (!arguments.help) return execute(arguments, out);
-    out.write(app.help("orrery") + "\n" + runtime_help());
+    out.write(app.help("orrery") + "\n" + execute_help());
     return static_cast<int>(kFine);
   };
 }

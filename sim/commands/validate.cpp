@@ -1,0 +1,191 @@
+// `validate --execute`: closes the loop on the machine at hand. It calibrates it, or takes a calibrated cluster, predicts each
+// scenario, performs it right afterwards (machines drift), and keeps what both said side by side.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "base/check.h"
+#include "base/child_process.h"
+#include "schedule/compile.h"
+#include "schedule/trace_file.h"
+#include "sim/commands/command.h"
+#include "sim/commands/csv_text.h"
+#include "sim/commands/runtime_program.h"
+#include "sim/commands/scenario_files.h"
+#include "sim/metrics/simulated_trace.h"
+#include "sim/metrics/trace_check.h"
+#include "sim/metrics/trace_comparison.h"
+#include "sim/report/progress.h"
+
+namespace orrery::sim {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ValidateOptions {
+  bool execute = false, quick = false;
+  std::string directory = "validation/cpu", cluster, output = "validation-run";
+  std::int64_t steps = 12;
+  double most_error_percent = 0.0;
+};
+
+struct Row {
+  std::string name;
+  bool calibrated = false;
+  double predicted_s = 0.0, measured_s = 0.0, p10_s = 0.0, p90_s = 0.0;
+  double predicted_share = 0.0, measured_share = 0.0;  // communication, hidden or not
+  bool memory_equal = false;
+  double error() const { return predicted_s / measured_s - 1.0; }
+};
+
+std::vector<fs::path> scenarios_in(const fs::path& directory) {
+  std::vector<fs::path> files;
+  if (!fs::is_directory(directory))
+    throw InputError(fmt::format("{}: error: no such directory\n  hint: a directory with scenarios in calibrated/ and "
+                                 "held-out/, as validation/cpu\n", directory.string()));
+  for (const auto& entry : fs::directory_iterator(directory))
+    if (entry.path().extension() == ".json") files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// Only the scenarios of calibrated/ are shown to it.
+std::string calibrated_cluster(const ValidateOptions& o) {
+  if (!o.cluster.empty()) return o.cluster;
+  std::vector<std::string> words{"calibrate"};
+  for (const fs::path& file : scenarios_in(fs::path(o.directory) / "calibrated")) words.push_back(file.string());
+  words.insert(words.end(), {"--output", o.output, "--name", "this-machine", "--resume"});
+  if (o.quick) words.emplace_back("--quick");
+  if (run_runtime(words) != kFine) throw WorldError("calibration failed");
+  return (fs::path(o.output) / "this-machine.json").string();
+}
+
+void perform(const ValidateOptions& o, const std::string& file, const std::string& cluster, const std::string& trace) {
+  std::string said;
+  const ChildEnd end = run_child({.program = require_runtime(),
+                                  .arguments = {file, "--set", "cluster=" + cluster, "--backend", "threads", "--quiet", "--steps",
+                                                std::to_string(o.steps), "--save-trace", trace},
+                                  .on_output = [](std::string_view) {},
+                                  .on_error = [&](std::string_view text) { said += text; }});
+  if (end.signal != 0 || end.code != kFine) throw WorldError(fmt::format("{}: performing it failed\n{}", file, said));
+}
+
+double quantile(std::vector<double> values, double q) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+Row validate(const ValidateOptions& o, const fs::path& file, const std::string& cluster, bool calibrated) {
+  const scenarios::Scenario scenario =
+      load_scenarios({{file.string()}, {"cluster=" + cluster}}).front();
+  const Prediction prediction = predict(scenario, with_steady_trace(predict_options(true)));
+  const schedule::Trace predicted = to_trace(scenario, prediction);
+  const std::string path = (fs::path(o.output) / (file.stem().string() + ".trace")).string();
+  perform(o, file.string(), cluster, path);
+  const schedule::Trace measured = schedule::read_trace(path);
+  require_trace_of(prediction.schedule, measured, path, file.string());
+  const TraceComparison c = compare_traces(scenario, prediction.schedule, {"predicted", "", &predicted}, {"measured", path, &measured});
+  Row row;
+  row.name = scenario.name;
+  row.calibrated = calibrated;
+  row.predicted_s = c.first.metrics.step_time_s;
+  row.measured_s = c.second.metrics.step_time_s;
+  row.p10_s = quantile(c.second.metrics.step_times_s, 0.1);
+  row.p90_s = quantile(c.second.metrics.step_times_s, 0.9);
+  row.predicted_share = c.first.metrics.shares.communication_any;
+  row.measured_share = c.second.metrics.shares.communication_any;
+  row.memory_equal = std::all_of(c.memory.begin(), c.memory.end(), [](const RankMemory& m) { return m.equal(); });
+  return row;
+}
+
+std::string header() {
+  return fmt::format("{:<34} {:>11} {:>11} {:>8} {:>21} {:>15} {:>7}\n", "scenario", "predicted", "measured", "error",
+                     "p10 .. p90 of steps", "transfers p / m", "memory");
+}
+
+std::string line(const Row& r) {
+  return fmt::format("{:<34} {:>8.2f} ms {:>8.2f} ms {:>+6.1f} % {:>8.2f} .. {:>6.2f} ms {:>5.1f} / {:>4.1f} % {:>7}\n", r.name.substr(0, 34),
+                     1e3 * r.predicted_s, 1e3 * r.measured_s, 100 * r.error(), 1e3 * r.p10_s, 1e3 * r.p90_s,
+                     100 * r.predicted_share, 100 * r.measured_share, r.memory_equal ? "equal" : "DIFFERS");
+}
+
+std::string summary(const std::vector<Row>& rows, bool calibrated) {
+  std::vector<double> errors, shares;
+  for (const Row& r : rows)
+    if (r.calibrated == calibrated) {
+      errors.push_back(std::abs(r.error()));
+      shares.push_back(std::abs(r.predicted_share - r.measured_share));
+    }
+  if (errors.empty()) return {};
+  return fmt::format("{:<14} {:>2} scenarios: |error| of step time median {:.1f} %, p90 {:.1f} %, worst {:.1f} %; share of transfers "
+                     "off by {:.1f} points in the median\n", calibrated ? "calibrated" : "held out", errors.size(),
+                     100 * quantile(errors, 0.5), 100 * quantile(errors, 0.9), 100 * quantile(errors, 1.0), 100 * quantile(shares, 0.5));
+}
+
+void keep(const std::string& path, const std::vector<Row>& rows) {
+  std::ofstream file(path, std::ios::binary);
+  file << csv_record({"scenario", "calibrated", "predicted_s", "measured_s", "error", "measured_p10_s", "measured_p90_s",
+                      "predicted_comm_fraction", "measured_comm_fraction", "memory_equal"});
+  for (const Row& r : rows)
+    file << csv_record({r.name, r.calibrated ? "yes" : "no", fmt::format("{:.6g}", r.predicted_s), fmt::format("{:.6g}", r.measured_s),
+                        fmt::format("{:.4f}", r.error()), fmt::format("{:.6g}", r.p10_s), fmt::format("{:.6g}", r.p90_s),
+                        fmt::format("{:.4f}", r.predicted_share), fmt::format("{:.4f}", r.measured_share), r.memory_equal ? "yes" : "no"});
+  file.close();
+  if (!file) throw WorldError(fmt::format("{}: writing it failed", path));
+}
+
+int run_validation(const ValidateOptions& o, Output& out) {
+  if (!o.execute)
+    throw InputError("error: orrery validate needs --execute\n  hint: orrery validate --execute performs scenarios here and holds "
+                     "predictions against them\n");
+  const auto calibrated = scenarios_in(fs::path(o.directory) / "calibrated");
+  const auto held_out = scenarios_in(fs::path(o.directory) / "held-out");
+  fs::create_directories(o.output);
+  const std::string cluster = calibrated_cluster(o);
+  std::vector<Row> rows;
+  out.write(header());
+  {
+    Progress progress("validate", static_cast<std::int64_t>(calibrated.size() + held_out.size()));
+    for (const auto& [files, known] : {std::pair{&calibrated, true}, std::pair{&held_out, false}})
+      for (const fs::path& file : *files) {
+        rows.push_back(validate(o, file, cluster, known));
+        out.write(line(rows.back()));
+        out.flush();
+        keep((fs::path(o.output) / "table.csv").string(), rows);
+        progress.advance();
+      }
+  }
+  out.write("\n" + summary(rows, true) + summary(rows, false));
+  if (o.most_error_percent <= 0.0) return kFine;
+  const bool within = std::all_of(rows.begin(), rows.end(), [&](const Row& r) {
+    return r.memory_equal && std::abs(r.error()) * 100.0 <= o.most_error_percent;
+  });
+  return within ? kFine : kNo;
+}
+
+}  // namespace
+
+Action declare_validate(CLI::App& app) {
+  const auto o = std::make_shared<ValidateOptions>();
+  app.add_option("DIR", o->directory, "Scenarios in DIR/calibrated, which calibration sees, and DIR/held-out, which it does not")
+      ->type_name("")
+      ->capture_default_str();
+  app.add_flag("--execute", o->execute, "Perform the scenarios on this machine");
+  app.add_option("--cluster", o->cluster, "A calibrated cluster file; default: this machine is calibrated first")->type_name("FILE");
+  app.add_flag("--quick", o->quick, "Calibrate in less than a minute");
+  app.add_option("--steps", o->steps, "Steps of each scenario, the first two not measured")
+      ->type_name("N")
+      ->check(CLI::Range(std::int64_t{4}, std::int64_t{100000}))
+      ->capture_default_str();
+  app.add_option("--output", o->output, "Directory of the calibration, the traces and table.csv")->type_name("DIR")->capture_default_str();
+  app.add_option("--most-error", o->most_error_percent, "Exit with 1 where a step time is further off, or live bytes differ")
+      ->type_name("PERCENT")
+      ->check(CLI::PositiveNumber);
+  return [o](Output& out) { return run_validation(*o, out); };
+}
+
+}  // namespace orrery::sim
