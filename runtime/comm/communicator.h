@@ -39,7 +39,7 @@ enum class CommKind : std::uint8_t {
 };
 std::string_view name_of(CommKind kind);
 enum class CommReduce : std::uint8_t { sum, max };  // max: a NaN wins
-inline constexpr std::uint32_t kChannels = 16;      // of one group, both directions
+inline constexpr std::uint32_t kChannels = 256;     // of one group, both directions; a schedule's tag is a byte
 
 // A rectangle of elements in memory of this rank. Chunks of it are flat ranges in row-major order.
 struct Piece {

@@ -1,3 +1,4 @@
+// Attention, rotary positions and softmax: fused kernels, and the separate ones around the matrix of scores.
 #include "kernels/cpu/attention/fused_attention.h"
 #include "kernels/cpu/attention/rotary.h"
 #include "kernels/cpu/attention/separate_attention.h"

@@ -1,3 +1,4 @@
+// Token and position tables, and their gradients.
 #include "kernels/cpu/embedding/embedding.h"
 
 #include "runtime/cpu/perform.h"

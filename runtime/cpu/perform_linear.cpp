@@ -1,3 +1,4 @@
+// Matrix products, bias gradients and norms.
 #include "kernels/cpu/linear/gemm.h"
 #include "kernels/cpu/norm/norm.h"
 #include "runtime/cpu/perform.h"

@@ -1,3 +1,4 @@
+// Cross entropy over a sharded vocabulary, in its four parts.
 #include "kernels/cpu/loss/cross_entropy.h"
 #include "runtime/cpu/perform.h"
 

@@ -1,3 +1,4 @@
+// Optimizer steps, gradient norms and top-k selection, on flat vectors of a unit.
 #include "kernels/cpu/optimizer/gradient_norm.h"
 #include "kernels/cpu/optimizer/optimizer_step.h"
 #include "kernels/cpu/optimizer/top_k.h"

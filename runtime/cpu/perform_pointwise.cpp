@@ -1,3 +1,4 @@
+// What goes element by element: fills, casts, copies, activations, dropout, residuals.
 #include "kernels/cpu/pointwise/activation.h"
 #include "kernels/cpu/pointwise/copy.h"
 #include "kernels/cpu/pointwise/dropout.h"

@@ -69,10 +69,27 @@ std::string more_help(const std::string& name) {
   return {};
 }
 
-}  // namespace
+// Those that start orrery-rt.
+std::vector<Command> performing_commands() {
+  return {
+      {"execute",
+       "Perform scenarios on this machine with orrery-rt: real kernels, messages and optimizer; losses, tokens/s, a trace.",
+       {{"orrery execute --help", "its options, and those of orrery-rt"}},
+       declare_execute,
+       execute_help},
+      {"calibrate",
+       "Measure this machine with orrery-rt, and write the hardware files that scenarios name (docs/reference/calibrate.md).",
+       {{"orrery calibrate --help", "its options, which are those of orrery-rt calibrate"}},
+       declare_calibrate,
+       calibrate_help},
+      {"validate",
+       "Predict scenarios, perform them on this machine, and print both side by side.",
+       {{"orrery validate --help", "its options; validation/cpu holds scenarios for two cores"}},
+       declare_validate}};
+}
 
-const std::vector<Command>& commands() {
-  static const std::vector<Command> all = {
+std::vector<Command> predicting_commands() {
+  return {
       {"run",
        "Predict one training step: fit, time, memory, where they go, and how sure that is.",
        {{"orrery run scenarios/quickstart.json", "the report"},
@@ -93,20 +110,6 @@ const std::vector<Command>& commands() {
         {"orrery compare --measured quickstart.trace scenarios/quickstart.json",
          "every op of a trace (here one that `run` saved) beside what is predicted of it"}},
        declare_compare},
-      {"execute",
-       "Perform scenarios on this machine with orrery-rt: real kernels, messages and optimizer; losses, tokens/s, a trace.",
-       {{"orrery execute --help", "its options, and those of orrery-rt"}},
-       declare_execute,
-       execute_help},
-      {"calibrate",
-       "Measure this machine with orrery-rt, and write the hardware files that scenarios name (docs/reference/calibrate.md).",
-       {{"orrery calibrate --help", "its options, which are those of orrery-rt calibrate"}},
-       declare_calibrate,
-       calibrate_help},
-      {"validate",
-       "Predict scenarios, perform them on this machine, and print both side by side.",
-       {{"orrery validate --help", "its options; validation/cpu holds scenarios for two cores"}},
-       declare_validate},
       {"sweep",
        "Predict every combination of values of any scenario fields.",
        {{"orrery sweep scenarios/7b-8gpu.json --set training.micro_batch=1,2,4 --set parallel.zero=1,2,3",
@@ -143,8 +146,17 @@ const std::vector<Command>& commands() {
        {{"orrery completion bash > orrery.bash",
          "then `source orrery.bash`, or put it where bash looks for completions"},
         {"orrery completion fish > orrery.fish", "the same for fish; zsh: a file named _orrery in $fpath"}},
-       declare_completion},
-  };
+       declare_completion}};
+}
+
+}  // namespace
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> all = [] {
+    std::vector<Command> both = predicting_commands();
+    for (Command& command : performing_commands()) both.push_back(std::move(command));
+    return both;
+  }();
   return all;
 }
 

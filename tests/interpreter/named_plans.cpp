@@ -135,7 +135,9 @@ const std::vector<NamedPlan>& pipeline_plans() {
   return kPlans;
 }
 
-const std::vector<NamedPlan>& data_plans() {
+namespace {
+
+const std::vector<NamedPlan>& reduced_plans() {
   static const std::vector<NamedPlan> kPlans = {
     {"DP2", dp},
     {"DP2, overlapped", [](Scenario& s) { dp(s); s.overlap.gradient_reduce = true; }},
@@ -174,6 +176,12 @@ const std::vector<NamedPlan>& data_plans() {
        s.overlap.gradient_reduce = true;
        s.overlap.bucket_elements = 3000;
      }},
+  };
+  return kPlans;
+}
+
+const std::vector<NamedPlan>& sharded_plans() {
+  static const std::vector<NamedPlan> kPlans = {
     {"ZeRO-3, overlapped, clipping",
      [](Scenario& s) { zero(s, 3); s.overlap.gradient_reduce = true; s.training.clip_gradient_norm = 0.1; }},
     {"ZeRO-3, reduced every microbatch, two layers ahead, offload",
@@ -225,6 +233,8 @@ const std::vector<NamedPlan>& data_plans() {
   };
   return kPlans;
 }
+
+}  // namespace
 
 const std::vector<NamedPlan>& combined_plans() {
   static const std::vector<NamedPlan> kPlans = {
@@ -283,6 +293,15 @@ const std::vector<NamedPlan>& combined_plans() {
      }},
     {"TP4 SP x PP2", [](Scenario& s) { pp(s); sp(s); s.parallel.tp = 4; s.model.kv_heads = 4; }},
   };
+  return kPlans;
+}
+
+const std::vector<NamedPlan>& data_plans() {
+  static const std::vector<NamedPlan> kPlans = [] {
+    std::vector<NamedPlan> all = reduced_plans();
+    all.insert(all.end(), sharded_plans().begin(), sharded_plans().end());
+    return all;
+  }();
   return kPlans;
 }
 

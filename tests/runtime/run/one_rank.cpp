@@ -1,7 +1,6 @@
 #include "tests/runtime/run/one_rank.h"
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include <cmath>
 
@@ -55,13 +54,14 @@ std::string difference(const PlanOutcome& plan, const PlanOutcome& one, double l
   return text;
 }
 
-void expect_one_rank(const Scenario& scenario, const Tolerances& tolerances, bool in_double, std::int64_t steps) {
+std::string difference_from_one_rank(const Scenario& scenario, const Tolerances& tolerances, bool in_double,
+                                     std::int64_t steps) {
   RunOptions options;
   options.steps = steps;
   options.in_double = in_double;
   const PlanOutcome one = perform(one_rank(scenario), options);
   const PlanOutcome plan = perform(scenario, options);
-  EXPECT_EQ(difference(plan, one, scenario.training.learning_rate, tolerances), "");
+  return difference(plan, one, scenario.training.learning_rate, tolerances);
 }
 
 }  // namespace orrery::runtime

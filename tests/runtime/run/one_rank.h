@@ -20,6 +20,7 @@ scenarios::Scenario one_rank(const scenarios::Scenario& s);
 std::string difference(const PlanOutcome& plan, const PlanOutcome& one, double learning_rate, const Tolerances& t);
 
 // Runs both.
-void expect_one_rank(const scenarios::Scenario& scenario, const Tolerances& tolerances, bool in_double, std::int64_t steps);
+std::string difference_from_one_rank(const scenarios::Scenario& scenario, const Tolerances& tolerances, bool in_double,
+                                     std::int64_t steps);
 
 }  // namespace orrery::runtime
