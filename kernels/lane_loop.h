@@ -41,11 +41,15 @@ ORRERY_ALWAYS_INLINE void put(T* to, Lanes<T> v, bool adds, Extent extent) {
   store(to, adds ? load(to, extent) + v : v, extent);
 }
 
-// Asks for what lies 2 KiB behind `at`, for loops that compute long enough for the hardware's own prefetch,
-// which stops at pages, to fall behind. Beyond the end of a row it is the next row, or nothing.
+// Asks for what lies 2 KiB behind from[at], for loops that compute long enough for the hardware's own
+// prefetch, which stops at pages, to fall behind. Past the end of a row it is the next row, or nothing; so
+// `from` is a number here, and may be null.
 template <typename T>
-ORRERY_ALWAYS_INLINE void fetch_ahead(const T* at) {
-  __builtin_prefetch(reinterpret_cast<const char*>(at) + 2048);
+ORRERY_ALWAYS_INLINE void fetch_ahead(const T* from, std::int64_t at) {
+  constexpr std::uintptr_t kAhead = 2048;
+  const std::uintptr_t place =
+      reinterpret_cast<std::uintptr_t>(from) + static_cast<std::uintptr_t>(at) * sizeof(T);
+  __builtin_prefetch(reinterpret_cast<const void*>(place + kAhead));
 }
 
 // body(i, extent) for the elements [i, i + extent) of a row of `count`.

@@ -21,7 +21,7 @@ Wide<L> largest_of(const L* row, std::int64_t count) {
   auto a = all_lanes(-std::numeric_limits<W>::infinity()), b = a;
   std::int64_t i = 0;
   for (; i + 2 * kLanes <= count; i += 2 * kLanes) {
-    fetch_ahead(row + i);
+    fetch_ahead(row, i);
     a = maximum(load(row + i), a);
     b = maximum(load(row + i + kLanes), b);
   }
@@ -41,7 +41,7 @@ double sum_of_exp(const L* row, std::int64_t count, Wide<L> largest) {
     Lanes<L> lanes{};
     std::int64_t i = 0;
     for (; i + lane_count<L> <= length; i += lane_count<L>) {
-      fetch_ahead(row + begin + i);
+      fetch_ahead(row, begin + i);
       lanes += exponential(load(row + begin + i) - largest);
     }
     total += static_cast<double>(sum(lanes));
@@ -117,7 +117,7 @@ void cross_entropy_backward(const VocabularyBlock<L>& block, In<Wide<L>> stats, 
       if (dx.adds) at_label += widen(to[label]);
     }
     for_lanes<L>(block.logits.columns, [&](std::int64_t i, auto extent) {
-      fetch_ahead(row + i);
+      fetch_ahead(row, i);
       put(to + i, weight * exponential(load(row + i, extent) - largest), dx.adds, extent);
     });
     if (label >= 0) to[label] = narrow<L>(at_label);

@@ -133,8 +133,8 @@ void forward(In<T> x, In<T> bias, Out<T> y) {
     const T* const gate = x.row(r);
     T* const to = y.view.row(r);
     for_lanes<T>(f, [&](std::int64_t i, auto extent) {
-      fetch_ahead(gate + i);
-      if constexpr (kGated) fetch_ahead(gate + f + i);
+      fetch_ahead(gate, i);
+      if constexpr (kGated) fetch_ahead(gate, f + i);
       auto value = Curve::value(load(gate + i, extent) + load_or_zero(b.gate, i, extent));
       if constexpr (kGated) value *= load(gate + f + i, extent) + load_or_zero(b.up, i, extent);
       put(to + i, value, y.adds, extent);
@@ -153,9 +153,9 @@ void backward(In<T> dy, In<T> x, In<T> bias, Out<T> dx, Out<G> dbias) {
     const T *const from = dy.row(r), *const gate = x.row(r);
     T* const to = dx.view.row(r);
     for_lanes<T>(f, [&](std::int64_t i, auto extent) {
-      fetch_ahead(from + i);
-      fetch_ahead(gate + i);
-      if constexpr (kGated) fetch_ahead(gate + f + i);
+      fetch_ahead(from, i);
+      fetch_ahead(gate, i);
+      if constexpr (kGated) fetch_ahead(gate, f + i);
       const auto at = Curve::both(load(gate + i, extent) + load_or_zero(b.gate, i, extent));
       const auto d = load(from + i, extent);
       auto dgate = d * at.slope;

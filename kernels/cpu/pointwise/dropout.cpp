@@ -51,8 +51,8 @@ struct Row {
 template <typename T>
 ORRERY_ALWAYS_INLINE void drop_row(const Row<T>& row, std::int64_t count, Wide<T> scale, bool adds) {
   for_lanes<T>(count, [&](std::int64_t i, auto extent) {
-    fetch_ahead(row.x + i);
-    fetch_ahead(row.residual + i);
+    fetch_ahead(row.x, i);
+    fetch_ahead(row.residual, i);
     auto v = load(row.x + i, extent) + load_or_zero(row.bias, i, extent);
     if (row.mask != nullptr) v = kept<T>(v * scale, row.mask + i, extent);
     put(row.to + i, v + load_or_zero(row.residual, i, extent), adds, extent);
@@ -117,8 +117,8 @@ void bias_dropout_add_backward(double probability, In<T> dy, In<std::uint8_t> ma
     const std::uint8_t* const bytes = mask.exists() ? mask.row(r) : nullptr;
     T* const to = dx.exists() ? dx.view.row(r) : nullptr;
     for_lanes<T>(dy.columns, [&](std::int64_t i, auto extent) {
-      fetch_ahead(from + i);
-      fetch_ahead(bytes + i);
+      fetch_ahead(from, i);
+      fetch_ahead(bytes, i);
       auto v = load(from + i, extent);
       if (bytes != nullptr) v = kept<T>(v * scale, bytes + i, extent);
       sums.add(i, v, extent);
