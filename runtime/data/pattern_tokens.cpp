@@ -1,5 +1,5 @@
-// Affine rules with a little noise. p = probability of the rule's own next token = (1 - e) + e/m, of each other one e/m;
-// entropy floor = -p ln p - (m - 1) (e/m) ln(e/m).
+// Affine rules with a little noise. p = probability of the rule's own next token = (1 - e) + e/m, of each other one
+// e/m; entropy floor = -p ln p - (m - 1) (e/m) ln(e/m).
 #include <fmt/format.h>
 
 #include <array>
@@ -42,7 +42,9 @@ class PatternTokens final : public TokenSource {
       tokens[p] = static_cast<std::int32_t>(rule * tokens_ + x);
     }
   }
-  std::string description() const override { return fmt::format("pattern of {} rules over {} tokens", kRules, tokens_); }
+  std::string description() const override {
+    return fmt::format("pattern of {} rules over {} tokens", kRules, tokens_);
+  }
   std::uint64_t fingerprint() const override { return mix_bits(seed_ * (2 * kMostTokens) + tokens_); }
   double entropy_floor() const override {
     const auto m = static_cast<double>(tokens_);
@@ -63,9 +65,10 @@ class PatternTokens final : public TokenSource {
 std::unique_ptr<TokenSource> pattern_tokens(std::int64_t vocab, std::int64_t seed) {
   constexpr std::int64_t kLeast = 2 * static_cast<std::int64_t>(kRules);
   if (vocab < kLeast)
-    throw InputError(fmt::format("error: the pattern has {} tokens at least, and the model's vocabulary is {}\n"
-                                 "  hint: set the model's vocab to {} or more\n",
-                                 kLeast, vocab, kLeast));
+    throw InputError(
+        fmt::format("error: the pattern has {} tokens at least, and the model's vocabulary is {}\n"
+                    "  hint: set the model's vocab to {} or more\n",
+                    kLeast, vocab, kLeast));
   return std::make_unique<PatternTokens>(vocab, seed);
 }
 

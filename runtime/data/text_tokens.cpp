@@ -67,9 +67,10 @@ class TextTokens final : public TokenSource {
 
 std::unique_ptr<TokenSource> text_tokens(const std::string& path, std::int64_t vocab, std::int64_t seed) {
   if (vocab < kByteVocabulary)
-    throw InputError(fmt::format("{}: error: text is read as bytes, and the model's vocabulary of {} has no room for {}\n"
-                                 "  hint: set the model's vocab to {} or more, or train on the generated pattern\n",
-                                 path, vocab, kByteVocabulary, kByteVocabulary));
+    throw InputError(
+        fmt::format("{}: error: text is read as bytes, and the model's vocabulary of {} has no room for {}\n"
+                    "  hint: set the model's vocab to {} or more, or train on the generated pattern\n",
+                    path, vocab, kByteVocabulary, kByteVocabulary));
   return std::make_unique<TextTokens>(path, read_bytes(path), seed);
 }
 

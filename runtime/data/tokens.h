@@ -1,5 +1,6 @@
-// Training data: token ids as a pure function of (seed, step, global sequence, position), so that every plan, whatever it
-// cuts the batch into, and every resumed run sees the same batches. The label of a position is the token behind it.
+// Training data: token ids as a pure function of (seed, step, global sequence, position), so that every plan,
+// whatever it cuts the batch into, and every resumed run sees the same batches. The label of a position is the token
+// behind it.
 //
 // Two sources:
 //  - text: the bytes of any file (vocabulary 256). Each sequence starts at a position drawn from the seed; the end is
@@ -24,7 +25,7 @@ class TokenSource {
   virtual ~TokenSource() = default;
   // Tokens 0, 1, ... of one sequence.
   virtual void fill(SequenceKey key, std::span<std::int32_t> tokens) const = 0;
-  virtual std::string description() const = 0;  // for people and checkpoints
+  virtual std::string description() const = 0;    // for people and checkpoints
   virtual std::uint64_t fingerprint() const = 0;  // of what the tokens depend on besides the key
   // The loss (nats a token) below which no model can come in the mean; 0 where it is not known.
   virtual double entropy_floor() const = 0;
@@ -34,10 +35,10 @@ class TokenSource {
 std::unique_ptr<TokenSource> text_tokens(const std::string& path, std::int64_t vocab, std::int64_t seed);
 
 // Four rules, each with m tokens of its own (m = 2, 4, 8 or 16, as many as the vocabulary has room for): a sequence
-// follows one of them, next = (a x + b) mod m within the rule's tokens, where a = 1 mod 4 and b odd are drawn from the
-// seed, so that each rule runs through all its tokens (Hull and Dobell 1962). One token in 16 is drawn instead, uniformly from
-// the rule's. So the next token depends on the present one alone, and no model's mean loss is below the entropy of that
-// choice, 0.38 nats at m = 16. Throws InputError for a vocabulary below 8.
+// follows one of them, next = (a x + b) mod m within the rule's tokens, where a = 1 mod 4 and b odd are drawn from
+// the seed, so that each rule runs through all its tokens (Hull and Dobell 1962). One token in 16 is drawn instead,
+// uniformly from the rule's. So the next token depends on the present one alone, and no model's mean loss is below
+// the entropy of that choice, 0.38 nats at m = 16. Throws InputError for a vocabulary below 8.
 std::unique_ptr<TokenSource> pattern_tokens(std::int64_t vocab, std::int64_t seed);
 
 // One microbatch as the ops see it: row = position * batch + sequence ("s b h").

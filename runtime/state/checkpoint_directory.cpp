@@ -84,18 +84,20 @@ std::string find_checkpoint(const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(path, error))
     throw InputError(fmt::format("{}: error: no such directory of checkpoints\n", path));
-  throw InputError(fmt::format(
-      "{}: error: holds no complete checkpoint (no step-*/{})\n  hint: name a directory that a run saved to, or start anew\n",
-      path, kManifestName));
+  throw InputError(
+      fmt::format("{}: error: holds no complete checkpoint (no step-*/{})\n  hint: name a directory that a run saved "
+                  "to, or start anew\n",
+                  path, kManifestName));
 }
 
 void refuse_later_checkpoints(const std::string& directory, std::int64_t step) {
   const std::vector<std::int64_t> steps = complete_steps(directory);
   if (steps.empty() || steps.back() <= step) return;
-  throw InputError(fmt::format(
-      "{}: error: holds a checkpoint of step {}, and this run goes on from step {}: which is the newest would be unclear\n"
-      "  hint: resume from {}, save to another directory, or remove what is not wanted\n",
-      directory, steps.back(), step, checkpoint_path(directory, steps.back())));
+  throw InputError(
+      fmt::format("{}: error: holds a checkpoint of step {}, and this run goes on from step {}: which is the newest "
+                  "would be unclear\n"
+                  "  hint: resume from {}, save to another directory, or remove what is not wanted\n",
+                  directory, steps.back(), step, checkpoint_path(directory, steps.back())));
 }
 
 void remove_leftovers(const std::string& directory, std::int64_t step, const std::string& run) {

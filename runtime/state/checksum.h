@@ -1,6 +1,6 @@
-// CRC-32C (Castagnoli; RFC 3720, appendix B.4), the checksum of checkpoints: finds every burst of damage up to 32 bits and
-// misses others once in 4 billion. Eight tables, eight bytes a round (Kounavis and Berry 2005, "slicing-by-8"): about
-// 2 GB/s on one thread, faster than the discs.
+// CRC-32C (Castagnoli; RFC 3720, appendix B.4), the checksum of checkpoints: finds every burst of damage up to 32
+// bits and misses others once in 4 billion. Eight tables, eight bytes a round (Kounavis and Berry 2005,
+// "slicing-by-8"): about 2 GB/s on one thread, faster than the discs.
 #pragma once
 
 #include <cstddef>

@@ -78,7 +78,8 @@ void InputFile::read(std::int64_t offset, std::span<std::byte> into) const {
     const ssize_t got = ::pread(descriptor_, into.data(), std::min(into.size(), kMostAtOnce), offset);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(path_, "read");
-    if (got == 0) throw InputError(fmt::format("{}: error: ends at byte {}, before what it should hold\n", path_, size_));
+    if (got == 0)
+      throw InputError(fmt::format("{}: error: ends at byte {}, before what it should hold\n", path_, size_));
     into = into.subspan(static_cast<std::size_t>(got));
     offset += got;
   }

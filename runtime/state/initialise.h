@@ -1,7 +1,7 @@
 // The state in which training starts. A weight is a pure function of seed, tensor name, row and column, so every plan
-// starts from bitwise the same model: matrices are normal with deviation 0.02, those that add to the residual stream with
-// 0.02 / sqrt(2 layers) (Radford et al. 2019, section 2.3; Shoeybi et al. 2019, section 4), norms are 1, biases 0. Master weights
-// are the same numbers, rounded less. Cost: about 30 ns a weight, one thread.
+// starts from bitwise the same model: matrices are normal with deviation 0.02, those that add to the residual stream
+// with 0.02 / sqrt(2 layers) (Radford et al. 2019, section 2.3; Shoeybi et al. 2019, section 4), norms are 1, biases
+// 0. Master weights are the same numbers, rounded less. Cost: about 30 ns a weight, one thread.
 #pragma once
 
 #include "runtime/state/layout.h"

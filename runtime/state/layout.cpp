@@ -130,7 +130,8 @@ Range Writer::owned_by_shards(const Unit& unit, StateKind kind) const {
 std::int64_t Writer::origin(const Unit& unit, BufferRef ref, Range part) const {
   const schedule::Buffer& buffer = program_.buffers[ref.buffer.index()];
   const std::int64_t first = buffer.elements < unit.elements ? part.first : 0;
-  CHECK(part.last - first <= buffer.elements && ref.instance < buffer.instances, buffer.name, buffer.elements, part.last);
+  CHECK(part.last - first <= buffer.elements && ref.instance < buffer.instances, buffer.name, buffer.elements,
+        part.last);
   return first;
 }
 
@@ -159,8 +160,8 @@ void Writer::add(const Unit& unit, StateKind kind, BufferRef ref, std::int64_t s
   }
 }
 
-// Calls visit(first element, row, column, rows, columns) for the rectangles that elements [from, until) of a row-major
-// matrix are.
+// Calls visit(first element, row, column, rows, columns) for the rectangles that elements [from, until) of a
+// row-major matrix are.
 template <typename Visit>
 void for_each_rectangle(std::int64_t from, std::int64_t until, std::int64_t columns, Visit&& visit) {
   if (from < until && from % columns != 0) {
@@ -178,28 +179,31 @@ void for_each_rectangle(std::int64_t from, std::int64_t until, std::int64_t colu
 void Writer::add(const Unit& unit, const Slice& slice, Range part, StateRun run) {
   const std::int64_t end = slice.offset + slice.rows * slice.columns;
   CHECK(end <= unit.elements, slice.parameter.name, end, unit.elements);
-  const std::int64_t from = std::clamp(part.first, slice.offset, end), until = std::clamp(part.last, slice.offset, end);
+  const std::int64_t from = std::clamp(part.first, slice.offset, end),
+                     until = std::clamp(part.last, slice.offset, end);
   const bool by_rows = slice.parameter.sharding == models::Sharding::rows;
   const bool by_columns = slice.parameter.sharding == models::Sharding::columns;
   const std::int64_t first_row = by_rows ? tensor_ * slice.rows : 0;
   const std::int64_t first_column = by_columns ? tensor_ * slice.columns : 0;
   const std::int64_t origin = run.offset;
-  for_each_rectangle(from - slice.offset, until - slice.offset, slice.columns,
-                     [&](std::int64_t at, std::int64_t row, std::int64_t column, std::int64_t rows, std::int64_t columns) {
-                       run.row = first_row + row;
-                       run.column = first_column + column;
-                       run.rows = rows;
-                       run.columns = columns;
-                       run.offset = origin + slice.offset + at;
-                       layout_.runs.push_back(run);
-                     });
+  for_each_rectangle(
+      from - slice.offset, until - slice.offset, slice.columns,
+      [&](std::int64_t at, std::int64_t row, std::int64_t column, std::int64_t rows, std::int64_t columns) {
+        run.row = first_row + row;
+        run.column = first_column + column;
+        run.rows = rows;
+        run.columns = columns;
+        run.offset = origin + slice.offset + at;
+        layout_.runs.push_back(run);
+      });
 }
 
 void Writer::add_residual(const Unit& unit, BufferRef ref) {
   const schedule::Buffer& buffer = program_.buffers[ref.buffer.index()];
   const char* const copy = unit.tied_copy ? ".copy" : "";
-  layout_.tensors.push_back({.name = fmt::format("{}{}.residual.data{}.tensor{}", unit_name(unit), copy, data_, tensor_),
-                             .rows = buffer.elements});
+  layout_.tensors.push_back(
+      {.name = fmt::format("{}{}.residual.data{}.tensor{}", unit_name(unit), copy, data_, tensor_),
+       .rows = buffer.elements});
   layout_.runs.push_back({.tensor = static_cast<std::uint32_t>(layout_.tensors.size() - 1),
                           .kind = StateKind::residual,
                           .rows = buffer.elements,
@@ -218,12 +222,18 @@ void Writer::remember(BufferRef ref) {
 
 std::string_view name(StateKind kind) {
   switch (kind) {
-    case StateKind::weight: return "weight";
-    case StateKind::master: return "master";
-    case StateKind::moment1: return "moment1";
-    case StateKind::moment2: return "moment2";
-    case StateKind::gradient: return "gradient";
-    case StateKind::residual: return "residual";
+    case StateKind::weight:
+      return "weight";
+    case StateKind::master:
+      return "master";
+    case StateKind::moment1:
+      return "moment1";
+    case StateKind::moment2:
+      return "moment2";
+    case StateKind::gradient:
+      return "gradient";
+    case StateKind::residual:
+      return "residual";
   }
   return "";
 }

@@ -6,14 +6,14 @@
 // border gives up to three: a part of a row, whole rows, a part of a row. Moments and residuals are found where the
 // optimizer's and the compression's ops name them. Cost: a few dozen bytes a run, a few runs a tensor.
 //
-// Owners. Of the ranks that hold an element, one owns it: the lowest tensor index; of a tied embedding's two copies the
-// first stage's; under ZeRO the data-parallel rank that updates it (ZeRO-1 and 2 hold whole weights, but where their gather
-// overlaps the next forward, only the updated shard is of this step), else data index 0. Every element of every tensor
-// has exactly one owner.
+// Owners. Of the ranks that hold an element, one owns it: the lowest tensor index; of a tied embedding's two copies
+// the first stage's; under ZeRO the data-parallel rank that updates it (ZeRO-1 and 2 hold whole weights, but where
+// their gather overlaps the next forward, only the updated shard is of this step), else data index 0. Every element
+// of every tensor has exactly one owner.
 //
-// A residual (what top-k compression has not sent yet) belongs to one rank. Its tensor is the unit's flat vector, named
-// by unit and data and tensor index, so it moves with its layer between pipeline plans, and means nothing under another
-// data or tensor parallelism.
+// A residual (what top-k compression has not sent yet) belongs to one rank. Its tensor is the unit's flat vector,
+// named by unit and data and tensor index, so it moves with its layer between pipeline plans, and means nothing under
+// another data or tensor parallelism.
 #pragma once
 
 #include <cstdint>

@@ -45,11 +45,16 @@ Overlap overlap(const A& a, const B& b) {
 bool feeds(StoredState state, StateKind kind) {
   switch (kind) {
     case StateKind::weight:
-    case StateKind::master: return state == StoredState::parameter;
-    case StateKind::moment1: return state == StoredState::moment1;
-    case StateKind::moment2: return state == StoredState::moment2;
-    case StateKind::residual: return state == StoredState::residual;
-    case StateKind::gradient: return false;
+    case StateKind::master:
+      return state == StoredState::parameter;
+    case StateKind::moment1:
+      return state == StoredState::moment1;
+    case StateKind::moment2:
+      return state == StoredState::moment2;
+    case StateKind::residual:
+      return state == StoredState::residual;
+    case StateKind::gradient:
+      return false;
   }
   return false;
 }
@@ -133,8 +138,9 @@ Loaded Loader::load() {
   loaded_.progress = manifest_.progress;
   loaded_.plan = manifest_.plan;
   if (manifest_.progress.seed != schedule_.hyper.seed)
-    loaded_.notes.push_back(fmt::format("the checkpoint was trained with seed {}; data and dropout go on with seed {}",
-                                        manifest_.progress.seed, schedule_.hyper.seed));
+    loaded_.notes.push_back(
+        fmt::format("the checkpoint was trained with seed {}; data and dropout go on with seed {}",
+                    manifest_.progress.seed, schedule_.hyper.seed));
   return std::move(loaded_);
 }
 
@@ -198,10 +204,11 @@ void Loader::look_into(const ManifestFile& file) {
                                w.stored_rows));
     w.stored_rows = rows;
     w.found.push_back(piece);
-    const bool needed = std::any_of(w.runs.begin(), w.runs.end(),
-                                    [&](const StateRun* run) { return !overlap(*run, piece).empty(); });
+    const bool needed =
+        std::any_of(w.runs.begin(), w.runs.end(), [&](const StateRun* run) { return !overlap(*run, piece).empty(); });
     if (needed)
-      reads_[file.name].push_back({static_cast<std::size_t>(&w - wanted_.data()), piece, header.data_offset + piece.offset});
+      reads_[file.name].push_back(
+          {static_cast<std::size_t>(&w - wanted_.data()), piece, header.data_offset + piece.offset});
   }
 }
 
@@ -241,9 +248,9 @@ void Loader::read_pieces(const std::string& file) {
     bytes.resize(static_cast<std::size_t>(read.piece.bytes()));
     in.read(read.offset, bytes);
     if (crc32c(bytes) != read.piece.checksum)
-      refuse(file_path(file), fmt::format("is damaged: bytes {} to {} (of {}) have a wrong checksum", read.offset,
-                                          read.offset + read.piece.bytes(),
-                                          layout_.tensors[read.wanted / kStoredStates].name));
+      refuse(file_path(file),
+             fmt::format("is damaged: bytes {} to {} (of {}) have a wrong checksum", read.offset,
+                         read.offset + read.piece.bytes(), layout_.tensors[read.wanted / kStoredStates].name));
     place(read.piece, wanted_[read.wanted], bytes);
   }
 }
@@ -254,9 +261,11 @@ void Loader::place(const StoredPiece& piece, const Wanted& wanted, const std::ve
     Overlap o = overlap(*run, piece);
     if (o.empty()) continue;
     const Element element = memory_.element(run->buffer.buffer);
-    const std::byte* from = bytes.data() + ((o.row - piece.row) * piece.columns + o.column - piece.column) * from_size;
-    std::byte* to = memory_.address(run->buffer) +
-                    (run->offset + (o.row - run->row) * run->columns + o.column - run->column) * stored_bytes(element);
+    const std::byte* from =
+        bytes.data() + ((o.row - piece.row) * piece.columns + o.column - piece.column) * from_size;
+    std::byte* to =
+        memory_.address(run->buffer) +
+        (run->offset + (o.row - run->row) * run->columns + o.column - run->column) * stored_bytes(element);
     if (o.columns == piece.columns && o.columns == run->columns) {  // one stretch in both
       o.columns *= o.rows;
       o.rows = 1;
@@ -288,7 +297,8 @@ void Loader::note_residuals() {
                                 [](const StateRun& run) { return run.kind == StateKind::residual; });
   if (kept && !residuals_go_on_)
     loaded_.notes.emplace_back(
-        "gradients that compression had not sent yet begin at 0: the checkpoint has none, or those of another tp or dp");
+        "gradients that compression had not sent yet begin at 0: the checkpoint has none, or those of another tp or "
+        "dp");
   if (!kept && residuals_stored_)
     loaded_.notes.emplace_back("gradients that compression had not sent yet are dropped: this plan keeps none");
 }

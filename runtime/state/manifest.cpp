@@ -46,9 +46,12 @@ struct FieldWriter {
   ordered_json& json;
   template <typename T>
   void operator()(const char* key, const T& value) const {
-    if constexpr (std::is_enum_v<T>) json[key] = std::string(schedule::word_of(value));
-    else if constexpr (std::is_same_v<T, std::uint64_t>) json[key] = fmt::format("{:016x}", value);
-    else json[key] = value;
+    if constexpr (std::is_enum_v<T>)
+      json[key] = std::string(schedule::word_of(value));
+    else if constexpr (std::is_same_v<T, std::uint64_t>)
+      json[key] = fmt::format("{:016x}", value);
+    else
+      json[key] = value;
   }
 };
 
@@ -73,7 +76,8 @@ struct FieldReader {
   template <typename Enum>
   void operator()(const char* key, Enum& value) const {
     std::vector<std::pair<std::string, Enum>> table;
-    for (const std::string& word : schedule::all_words<Enum>()) table.emplace_back(word, *schedule::from_word<Enum>(word));
+    for (const std::string& word : schedule::all_words<Enum>())
+      table.emplace_back(word, *schedule::from_word<Enum>(word));
     value = r.choice<Enum>(key, std::nullopt, table);
   }
 };
@@ -92,7 +96,8 @@ void read_files(ObjectReader& r, Manifest& manifest) {
 
 void require_version(ObjectReader& r) {
   if (r.text("format", std::nullopt) != kFormat)
-    r.diagnostics().error(r.place("format"), "is no manifest of a checkpoint", fmt::format("\"{}\" is one's", kFormat));
+    r.diagnostics().error(r.place("format"), "is no manifest of a checkpoint",
+                          fmt::format("\"{}\" is one's", kFormat));
   const std::int64_t version = r.integer("version", {});
   if (version != kManifestVersion)
     r.diagnostics().error(r.place("version"), fmt::format("format version {} is not known here", version),
@@ -111,8 +116,10 @@ void require_checksum(ObjectReader& r, std::string_view text) {
 
 template <typename T>
 std::string shown(const T& value) {
-  if constexpr (std::is_enum_v<T>) return std::string(schedule::word_of(value));
-  else return fmt::format("{}", value);
+  if constexpr (std::is_enum_v<T>)
+    return std::string(schedule::word_of(value));
+  else
+    return fmt::format("{}", value);
 }
 
 std::vector<std::pair<std::string, std::string>> shown_fields(const models::Architecture& model) {
@@ -184,7 +191,8 @@ std::string model_difference(const models::Architecture& there, const models::Ar
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const std::string& key = fields[i].first;
     if (key == "name" || key == "source" || key == "dropout" || fields[i] == own[i]) continue;
-    text += fmt::format("{}{} is {} there and {} here", text.empty() ? "" : "; ", key, fields[i].second, own[i].second);
+    text +=
+        fmt::format("{}{} is {} there and {} here", text.empty() ? "" : "; ", key, fields[i].second, own[i].second);
   }
   return text;
 }

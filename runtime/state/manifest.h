@@ -8,8 +8,8 @@
 //       "files": [ { "name", "bytes", "header_crc32c" } ],
 //       "crc32c": "0123abcd" }
 //
-// A rank file's header holds the checksums of its elements, the manifest those of the headers, and its last line its own:
-// of the text before that line. So a reader can trust each piece without reading the rest.
+// A rank file's header holds the checksums of its elements, the manifest those of the headers, and its last line its
+// own: of the text before that line. So a reader can trust each piece without reading the rest.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct Progress {
   std::int64_t optimizer_steps = 0;  // of them, those that updated: fewer where a loss scale overflowed
   double loss_scale = 1.0;
   std::int64_t steps_since_overflow = 0;
-  std::int64_t seed = 1;             // of data and dropout
-  std::string data_source;           // for people
+  std::int64_t seed = 1;    // of data and dropout
+  std::string data_source;  // for people
   std::uint64_t data_fingerprint = 0;
   std::int64_t next_data_step = 0;
   bool operator==(const Progress&) const = default;

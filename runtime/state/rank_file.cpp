@@ -38,8 +38,8 @@ std::string header_text(const RankFile& file) {
   for (const StoredTensor& t : file.tensors) json["tensors"].push_back({t.name, t.rows, t.columns});
   json["pieces"] = nlohmann::ordered_json::array();
   for (const StoredPiece& p : file.pieces)
-    json["pieces"].push_back({p.tensor, std::string(name(p.state)), std::string(stored_word(p.element)), p.row, p.column,
-                              p.rows, p.columns, p.checksum});
+    json["pieces"].push_back({p.tensor, std::string(name(p.state)), std::string(stored_word(p.element)), p.row,
+                              p.column, p.rows, p.columns, p.checksum});
   return json.dump();
 }
 
@@ -142,10 +142,14 @@ RankFile parse_header(const std::string& path, std::string text) {
 
 std::string_view name(StoredState state) {
   switch (state) {
-    case StoredState::parameter: return "parameter";
-    case StoredState::moment1: return "moment1";
-    case StoredState::moment2: return "moment2";
-    case StoredState::residual: return "residual";
+    case StoredState::parameter:
+      return "parameter";
+    case StoredState::moment1:
+      return "moment1";
+    case StoredState::moment2:
+      return "moment2";
+    case StoredState::residual:
+      return "residual";
   }
   return "";
 }
@@ -178,11 +182,13 @@ RankFileHeader read_rank_file_header(const std::string& path) {
   if (prefix.version != kRankFileVersion)
     refuse(path, fmt::format("has format version {}; this program reads version {}: use the program that wrote it",
                              prefix.version, kRankFileVersion));
-  if (prefix.header_bytes > static_cast<std::uint64_t>(in.size() - kPrefix)) refuse(path, "is cut short within its header");
+  if (prefix.header_bytes > static_cast<std::uint64_t>(in.size() - kPrefix))
+    refuse(path, "is cut short within its header");
   std::string text(static_cast<std::size_t>(prefix.header_bytes), '\0');
   in.read(kPrefix, std::as_writable_bytes(std::span(text)));
   header.checksum = prefix.checksum;
-  if (crc32c(std::as_bytes(std::span(text))) != prefix.checksum) refuse(path, "is damaged: its header's checksum is wrong");
+  if (crc32c(std::as_bytes(std::span(text))) != prefix.checksum)
+    refuse(path, "is damaged: its header's checksum is wrong");
   header.data_offset = kPrefix + static_cast<std::int64_t>(text.size());
   header.file = parse_header(path, std::move(text));
   const std::vector<StoredPiece>& pieces = header.file.pieces;

@@ -7,8 +7,8 @@
 //     then          the header, and behind it the pieces' elements, in the header's order, without gaps
 //
 // The header lists tensors [name, rows, columns] and pieces [tensor, state, element type, row, column, rows, columns,
-// CRC-32C]: a rectangle of the tensor, row-major. Pieces are at most a few MiB, so that another plan can read and verify
-// just what it wants. Everything is little-endian.
+// CRC-32C]: a rectangle of the tensor, row-major. Pieces are at most a few MiB, so that another plan can read and
+// verify just what it wants. Everything is little-endian.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,8 @@ namespace orrery::runtime {
 
 inline constexpr std::uint32_t kRankFileVersion = 1;
 
-// What a checkpoint keeps of a tensor. A parameter is as the optimizer keeps it: the master weight where there is one.
+// What a checkpoint keeps of a tensor. A parameter is as the optimizer keeps it: the master weight where there is
+// one.
 enum class StoredState : std::uint8_t { parameter, moment1, moment2, residual };
 inline constexpr std::size_t kStoredStates = 4;
 std::string_view name(StoredState state);

@@ -5,10 +5,10 @@
 //                  ... all ranks have done so ...             the caller's barrier
 //     rank 0       commit(place, schedule, layout, progress, keep);
 //
-// Everything is written under a hidden name and made durable; commit() writes the manifest and gives the directory its
-// name with one rename. A process killed anywhere before leaves a hidden directory that no reader looks at and the next
-// commit removes; so at most the checkpoint in the making is lost. Where a complete checkpoint of the same step exists, it is
-// replaced.
+// Everything is written under a hidden name and made durable; commit() writes the manifest and gives the directory
+// its name with one rename. A process killed anywhere before leaves a hidden directory that no reader looks at and
+// the next commit removes; so at most the checkpoint in the making is lost. Where a complete checkpoint of the same
+// step exists, it is replaced.
 //
 // Cost: snapshot() copies at memory speed; save_rank() writes once, and checksums at about 2 GB/s.
 #pragma once
@@ -29,7 +29,7 @@ namespace orrery::runtime {
 struct SavePlace {
   std::string directory;  // of all checkpoints of the run; made if it is not there
   std::int64_t step = 0;
-  std::string run;        // a word (letters, digits, '-') that this run's ranks share and no other run has
+  std::string run;  // a word (letters, digits, '-') that this run's ranks share and no other run has
 };
 
 inline constexpr std::int64_t kPieceBytes = std::int64_t{4} << 20;
@@ -45,8 +45,8 @@ void snapshot(const StateLayout& layout, StateMemory& memory, Snapshot& into, st
 // Throws WorldError where it cannot be written. The snapshot's elements stay as they are.
 void save_rank(const SavePlace& place, std::int64_t rank, Snapshot& snapshot);
 
-// Of rank 0, after every rank's save_rank. Keeps the newest `keep` checkpoints up to this one (0: all). Throws WorldError
-// where a rank's file cannot be read back, or something cannot be written, renamed or removed.
+// Of rank 0, after every rank's save_rank. Keeps the newest `keep` checkpoints up to this one (0: all). Throws
+// WorldError where a rank's file cannot be read back, or something cannot be written, renamed or removed.
 void commit(const SavePlace& place, const schedule::Schedule& schedule, const StateLayout& layout,
             const Progress& progress, std::int64_t keep);
 

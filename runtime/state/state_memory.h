@@ -1,5 +1,5 @@
-// A rank's memory, as far as its training state goes: what initialising, saving and loading need of an executor, and all
-// that they know of one.
+// A rank's memory, as far as its training state goes: what initialising, saving and loading need of an executor, and
+// all that they know of one.
 #pragma once
 
 #include <cstddef>

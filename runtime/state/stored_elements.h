@@ -1,6 +1,6 @@
-// Elements of training state in bytes: floating point of four widths. Bytes may lie at any address (those of a file do),
-// so elements go in and out by memcpy, which costs nothing. From one width to another they are rounded to nearest even,
-// as the optimizer rounds master weights; of equal widths they are copied bit by bit.
+// Elements of training state in bytes: floating point of four widths. Bytes may lie at any address (those of a file
+// do), so elements go in and out by memcpy, which costs nothing. From one width to another they are rounded to
+// nearest even, as the optimizer rounds master weights; of equal widths they are copied bit by bit.
 #pragma once
 
 #include <cstddef>
@@ -19,12 +19,17 @@ namespace orrery::runtime {
 template <typename Visit>
 decltype(auto) visit_element(Element element, Visit&& visit) {
   switch (element) {
-    case Element::fp32: return visit(float{});
-    case Element::fp64: return visit(double{});
-    case Element::bf16: return visit(kernels::bf16{});
-    case Element::fp16: return visit(kernels::fp16{});
+    case Element::fp32:
+      return visit(float{});
+    case Element::fp64:
+      return visit(double{});
+    case Element::bf16:
+      return visit(kernels::bf16{});
+    case Element::fp16:
+      return visit(kernels::fp16{});
     case Element::int32:
-    case Element::byte: break;
+    case Element::byte:
+      break;
   }
   check_failed("training state is floating point", __FILE__, __LINE__, fmt::format("{}", static_cast<int>(element)));
 }

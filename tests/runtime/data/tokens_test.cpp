@@ -1,5 +1,5 @@
-// Training data: the same tokens for the same key whatever else is asked, all of a text, and a pattern that is as hard as
-// it says.
+// Training data: the same tokens for the same key whatever else is asked, all of a text, and a pattern that is as
+// hard as it says.
 #include "runtime/data/tokens.h"
 
 #include <gmock/gmock.h>
@@ -96,9 +96,11 @@ TEST(TextTokens, FingerprintTellsTextsApart) {
 TEST(TextTokens, SayWhatIsWrongWithAFile) {
   const TextFile empty("");
   EXPECT_THAT(error_of([&] { text_tokens(empty.path(), 256, 1); }), HasSubstr("is empty"));
-  EXPECT_THAT(error_of([] { text_tokens("no/such/file.txt", 256, 1); }), HasSubstr("no/such/file.txt: error: cannot be read"));
+  EXPECT_THAT(error_of([] { text_tokens("no/such/file.txt", 256, 1); }),
+              HasSubstr("no/such/file.txt: error: cannot be read"));
   EXPECT_THAT(error_of([] { text_tokens("docs", 256, 1); }), HasSubstr("is a directory"));
-  EXPECT_THAT(error_of([&] { text_tokens(empty.path(), 255, 1); }), HasSubstr("set the model's vocab to 256 or more"));
+  EXPECT_THAT(error_of([&] { text_tokens(empty.path(), 255, 1); }),
+              HasSubstr("set the model's vocab to 256 or more"));
 }
 
 TEST(PatternTokens, StayWithinTheVocabularyAndOneRule) {
@@ -169,7 +171,8 @@ TEST(PatternTokens, AreLearntInTensOfSteps) {
         const auto x = static_cast<std::size_t>(s[p]), y = static_cast<std::size_t>(s[p + 1]);
         double sum = 0.0;
         for (const double l : logits[x]) sum += std::exp(l);
-        for (std::size_t c = 0; c < kVocab; ++c) gradient[x][c] += std::exp(logits[x][c]) / sum - (c == y ? 1.0 : 0.0);
+        for (std::size_t c = 0; c < kVocab; ++c)
+          gradient[x][c] += std::exp(logits[x][c]) / sum - (c == y ? 1.0 : 0.0);
         loss += (std::log(sum) - logits[x][y]) / 256.0;
       }
     }

@@ -54,7 +54,8 @@ INSTANTIATE_TEST_SUITE_P(Model, CheckpointOf, testing::Range<std::size_t>(0, 3))
 
 TEST(Checkpoint, GoesOnBitwiseInDouble) {
   const CheckpointDirectory directory;
-  Job saved(compile_plan(small_model(), "TP2 DP3 ZeRO-3"), true), loaded(compile_plan(small_model(), "TP2 DP3 ZeRO-3"), true);
+  Job saved(compile_plan(small_model(), "TP2 DP3 ZeRO-3"), true),
+      loaded(compile_plan(small_model(), "TP2 DP3 ZeRO-3"), true);
   put_trained_state(saved);
   save_job(saved, directory.path(), 1);
   load_job(loaded, directory.path());
@@ -82,7 +83,8 @@ TEST(Checkpoint, KeepsEveryBitPattern) {
 TEST(Checkpoint, ReadsPiecesOfAnySize) {
   for (const std::int64_t bytes : {1, 64, 100, 1000, 1 << 20}) {
     const CheckpointDirectory directory;
-    Job saved(compile_plan(small_model(), "TP2 PP2 DP2 ZeRO-1")), loaded(compile_plan(small_model(), "TP2 PP2 DP2 ZeRO-1"));
+    Job saved(compile_plan(small_model(), "TP2 PP2 DP2 ZeRO-1")),
+        loaded(compile_plan(small_model(), "TP2 PP2 DP2 ZeRO-1"));
     put_trained_state(saved);
     save_job(saved, directory.path(), 1, {.piece_bytes = bytes});
     load_job(loaded, directory.path());
@@ -152,7 +154,8 @@ TEST(Checkpoint, SnapshotsUseTheirMemoryAgain) {
   EXPECT_EQ(again.file.pieces.size(), first.file.pieces.size());
 }
 
-// --- the directory --------------------------------------------------------------------------------------------------
+// --- the directory
+// --------------------------------------------------------------------------------------------------
 
 TEST(CheckpointDirectory, KeepsTheNewestOnes) {
   const CheckpointDirectory directory;
@@ -192,7 +195,8 @@ TEST(CheckpointDirectory, LosesItsLeftoversWithTheNextSave) {
   std::filesystem::create_directory(directory.path() + "/.step-other");
   std::filesystem::create_directory(directory.path() + "/my-notes");
   save_job(job, directory.path(), 8, {.run = "this-run"});
-  EXPECT_THAT(directory.names(), ElementsAre(".step-00000012.partial.this-run", ".step-other", "my-notes", "step-00000008"));
+  EXPECT_THAT(directory.names(),
+              ElementsAre(".step-00000012.partial.this-run", ".step-other", "my-notes", "step-00000008"));
 }
 
 TEST(CheckpointDirectory, RefusesStepsAheadOfTheRun) {

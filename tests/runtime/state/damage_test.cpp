@@ -1,5 +1,6 @@
-// Checkpoints that are not whole, not sound or not this run's: whatever happens to the files, loading gives the saved state or
-// an InputError that names the file and what to do; and a process killed while saving loses that checkpoint alone.
+// Checkpoints that are not whole, not sound or not this run's: whatever happens to the files, loading gives the saved
+// state or an InputError that names the file and what to do; and a process killed while saving loses that checkpoint
+// alone.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -39,7 +40,8 @@ models::Architecture smallest_model() {
 
 class Damaged : public testing::Test {
  protected:
-  Damaged() : job_(compile_plan(smallest_model(), "DP2 ZeRO-1")), again_(compile_plan(smallest_model(), "DP2 ZeRO-1")) {
+  Damaged()
+      : job_(compile_plan(smallest_model(), "DP2 ZeRO-1")), again_(compile_plan(smallest_model(), "DP2 ZeRO-1")) {
     put_trained_state(job_);
     path_ = save_job(job_, directory_.path(), 12, {.piece_bytes = 100});
   }
@@ -120,9 +122,11 @@ TEST_F(Damaged, AManifestThatLeavesOutAFileIsIncomplete) {
   const std::string text = read_text(file("manifest.json"));
   const std::size_t begin = text.find("{", text.find("\"files\"")), end = text.find("},", begin) + 2;
   replace_in_manifest(text.substr(begin, end - begin), "");
-  EXPECT_THAT(error(), AllOf(HasSubstr("is not there, or not exactly once"), HasSubstr("copy its directory as a whole")));
+  EXPECT_THAT(error(),
+              AllOf(HasSubstr("is not there, or not exactly once"), HasSubstr("copy its directory as a whole")));
   write_text(file("manifest.json"), text);
-  replace_in_manifest(text.substr(begin, end - begin), text.substr(begin, end - begin) + text.substr(begin, end - begin));
+  replace_in_manifest(text.substr(begin, end - begin),
+                      text.substr(begin, end - begin) + text.substr(begin, end - begin));
   EXPECT_THAT(error(), HasSubstr("not exactly once")) << "nor may a file count twice";
   write_text(file("manifest.json"), text);
   replace_in_manifest("rank-00000.bin", "../../rank.bin");
@@ -141,7 +145,9 @@ TEST_F(Damaged, PiecesThatLackOrOverlapAreFound) {
   rewrite(1, [](RankFile& contents, std::string&) {
     for (std::size_t i = 0; i + 1 < contents.pieces.size(); ++i) {
       StoredPiece &one = contents.pieces[i], &next = contents.pieces[i + 1];
-      if (one.tensor != next.tensor || one.state != next.state || one.rows != next.rows || one.columns != next.columns) continue;
+      if (one.tensor != next.tensor || one.state != next.state || one.rows != next.rows ||
+          one.columns != next.columns)
+        continue;
       next.row = one.row;  // as many elements as there should be, some twice
       next.column = one.column;
       return;
@@ -153,7 +159,8 @@ TEST_F(Damaged, PiecesThatLackOrOverlapAreFound) {
 
 // Sound in itself and of the right length, but not of this checkpoint.
 TEST_F(Damaged, AFileOfAnotherCheckpointIsFound) {
-  const std::string path = file("rank-00001.bin"), sound = read_text(path), manifest = read_text(file("manifest.json"));
+  const std::string path = file("rank-00001.bin"), sound = read_text(path),
+                    manifest = read_text(file("manifest.json"));
   for (char value = 1; value < 100; ++value) {
     rewrite(1, [&](RankFile&, std::string& data) { data[0] = static_cast<char>(data[0] + value); });
     if (read_text(path).size() == sound.size()) break;  // checksums are as long as their digits
@@ -186,7 +193,8 @@ TEST_F(Damaged, TheOneBeforeIsNamed) {
                              HasSubstr("hint: the one before is " + path_)));
 }
 
-// --- of another run -------------------------------------------------------------------------------------------------
+// --- of another run
+// -------------------------------------------------------------------------------------------------
 
 TEST_F(Damaged, AnotherModelIsRefusedByField) {
   models::Architecture other = smallest_model();
@@ -197,9 +205,11 @@ TEST_F(Damaged, AnotherModelIsRefusedByField) {
   other.layers = 4;
   other.activation = models::ActivationKind::geglu;
   Job different(compile_plan(other, "one rank"));
-  EXPECT_THAT(load_error(different, path_),
-              AllOf(HasSubstr("is of another model: layers is 1 there and 4 here; activation is swiglu there and geglu here\n"),
-                    HasSubstr("hint: resume with the model")));
+  EXPECT_THAT(
+      load_error(different, path_),
+      AllOf(
+          HasSubstr("is of another model: layers is 1 there and 4 here; activation is swiglu there and geglu here\n"),
+          HasSubstr("hint: resume with the model")));
 }
 
 TEST_F(Damaged, AnotherOptimizerIsRefused) {
@@ -221,13 +231,15 @@ TEST_F(Damaged, TensorsOfOtherSizesAreRefused) {
 TEST(NoCheckpoint, IsSaidPlainly) {
   const CheckpointDirectory directory;
   Job job(compile_plan(smallest_model(), "one rank"));
-  EXPECT_THAT(load_error(job, directory.path() + "/none"), HasSubstr("/none: error: no such directory of checkpoints"));
+  EXPECT_THAT(load_error(job, directory.path() + "/none"),
+              HasSubstr("/none: error: no such directory of checkpoints"));
   EXPECT_THAT(load_error(job, directory.path()), HasSubstr("holds no complete checkpoint"));
   std::filesystem::create_directory(directory.path() + "/step-00000005");
   EXPECT_THAT(load_error(job, directory.path()), HasSubstr("holds no complete checkpoint")) << "without a manifest";
 }
 
-// --- killed while saving --------------------------------------------------------------------------------------------
+// --- killed while saving
+// --------------------------------------------------------------------------------------------
 
 // Runs `act` in a child whose files may not grow beyond `bytes`: a write across that limit kills it (SIGXFSZ), as
 // kill -9 would at that byte. True where it was killed.
@@ -274,7 +286,8 @@ TEST_F(Damaged, KillingACommitLosesThatSaveAlone) {
   }
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{500}}) {
     EXPECT_TRUE(killed_at(bytes, [&] { commit(place, job_.schedule, job_.layouts[0], progress_at(20), 1); }));
-    EXPECT_EQ(find_checkpoint(directory_.path()), path_) << "and the old one is not removed before the new one counts";
+    EXPECT_EQ(find_checkpoint(directory_.path()), path_)
+        << "and the old one is not removed before the new one counts";
     EXPECT_EQ(error(), "");
   }
   commit(place, job_.schedule, job_.layouts[0], progress_at(20), 0);
@@ -297,7 +310,8 @@ TEST_F(Damaged, ACommitLooksAtEveryRanksFile) {
     return {};
   };
   EXPECT_THAT(commit_error(), HasSubstr("rank-00001.bin: error: cannot be read"));
-  write_text(partial_path(directory_.path(), 20, "run") + "/rank-00001.bin", read_text(file("rank-00001.bin")).substr(0, 300));
+  write_text(partial_path(directory_.path(), 20, "run") + "/rank-00001.bin",
+             read_text(file("rank-00001.bin")).substr(0, 300));
   EXPECT_THAT(commit_error(), HasSubstr("rank-00001.bin: error: is "));
   EXPECT_EQ(find_checkpoint(directory_.path()), path_);
 }

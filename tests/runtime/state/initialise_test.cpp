@@ -32,7 +32,8 @@ Tensors initial_tensors(Job& job, StateKind kind) {
         const std::int64_t at = (run.row + i / run.columns) * tensor.columns + run.column + i % run.columns;
         const double value = job.memories[rank].value(run, i);
         const auto [found, fresh] = tensor.values.emplace(at, value);
-        EXPECT_EQ(found->second, value) << job.layouts[rank].tensors[run.tensor].name << " " << at << ", first " << fresh;
+        EXPECT_EQ(found->second, value) << job.layouts[rank].tensors[run.tensor].name << " " << at << ", first "
+                                        << fresh;
       }
     }
   }
@@ -72,7 +73,8 @@ TEST(Initialise, IsTheSameModelUnderEveryPlan) {
 }
 
 TEST(Initialise, IsTheSameInDoubleButForRounding) {
-  Job reference(compile_plan(state_models()[1], "fp32")), job(compile_plan(state_models()[1], "TP2 DP3 ZeRO-3"), true);
+  Job reference(compile_plan(state_models()[1], "fp32")),
+      job(compile_plan(state_models()[1], "TP2 DP3 ZeRO-3"), true);
   const Tensors single = initial_tensors(reference, StateKind::weight);
   for (const auto& [name, tensor] : initial_tensors(job, StateKind::weight))
     for (const auto& [at, value] : tensor.values)

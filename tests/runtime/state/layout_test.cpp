@@ -1,5 +1,6 @@
-// Where training state lies. System: compiled plans whose state is cut in every way there is. Expected: each element of
-// each tensor has one owner, runs are what the units' slices and shards say element by element, and nothing else is kept.
+// Where training state lies. System: compiled plans whose state is cut in every way there is. Expected: each element
+// of each tensor has one owner, runs are what the units' slices and shards say element by element, and nothing else
+// is kept.
 #include "runtime/state/layout.h"
 
 #include <fmt/format.h>
@@ -60,7 +61,8 @@ Counts count(const Job& job, bool StateRun::*flag) {
       std::vector<int>& elements = counts[run.kind][t.name];
       elements.resize(static_cast<std::size_t>(t.rows * t.columns));
       for (std::int64_t i = 0; i < run.count(); ++i)
-        ++elements.at(static_cast<std::size_t>((run.row + i / run.columns) * t.columns + run.column + i % run.columns));
+        ++elements.at(
+            static_cast<std::size_t>((run.row + i / run.columns) * t.columns + run.column + i % run.columns));
     }
   return counts;
 }
@@ -84,8 +86,8 @@ TEST_P(LayoutOf, EveryElementHasOneOwner) {
     Counts saved = count(job, &StateRun::saved);
     EXPECT_EQ(saved.count(StateKind::gradient), 0U);
     EXPECT_NE(saved.count(StateKind::weight), saved.count(StateKind::master)) << "parameters are saved once";
-    for (const StateKind kind : {masters ? StateKind::master : StateKind::weight, StateKind::moment1, StateKind::moment2,
-                                 StateKind::residual})
+    for (const StateKind kind : {masters ? StateKind::master : StateKind::weight, StateKind::moment1,
+                                 StateKind::moment2, StateKind::residual})
       EXPECT_EQ(saved[kind], owners[kind]) << name(kind);
   });
 }
@@ -109,7 +111,8 @@ TEST_P(LayoutOf, TensorsAreTheModels) {
   });
 }
 
-// --- against the definition, element by element ---------------------------------------------------------------------
+// --- against the definition, element by element
+// ---------------------------------------------------------------------
 
 struct Global {
   std::size_t tensor = 0;  // number of its name; 0: none
@@ -141,7 +144,8 @@ void place(Where& where, const Job& job, std::int64_t rank, const Unit& unit, sc
            std::int64_t shards, Names& names) {
   const schedule::Buffer& buffer = job.schedule.program_of(rank).buffers[ref.buffer.index()];
   const std::int64_t tensor = job.schedule.groups[schedule::kTensor].index(rank);
-  const std::int64_t first = shards == 1 ? 0 : job.schedule.groups[schedule::kData].index(rank) * unit.elements / shards;
+  const std::int64_t first =
+      shards == 1 ? 0 : job.schedule.groups[schedule::kData].index(rank) * unit.elements / shards;
   const std::int64_t last = first + unit.elements / shards;
   const std::string prefix = unit.kind == schedule::UnitKind::layer       ? fmt::format("layer{}.", unit.layer)
                              : unit.kind == schedule::UnitKind::embedding ? "embedding."
@@ -177,7 +181,8 @@ TEST_P(LayoutOf, RunsAreWhatUnitsSay) {
           put(found[run.kind], address_of(run.buffer), run.offset + i,
               {name, run.row + i / run.columns, run.column + i % run.columns});
       }
-      for (const auto& [kind, where] : expected) EXPECT_TRUE(found[kind] == where) << name(kind) << " of rank " << rank;
+      for (const auto& [kind, where] : expected)
+        EXPECT_TRUE(found[kind] == where) << name(kind) << " of rank " << rank;
     }
   });
 }
@@ -191,7 +196,8 @@ TEST_P(LayoutOf, MomentsLieInTheirBuffers) {
       for (const StateRun& run : job.layouts[static_cast<std::size_t>(rank)].runs) {
         const std::string& buffer = program.buffers[run.buffer.buffer.index()].name;
         buffers[run.kind].insert(address_of(run.buffer));
-        const bool named = run.kind != StateKind::weight && run.kind != StateKind::gradient && run.kind != StateKind::master;
+        const bool named =
+            run.kind != StateKind::weight && run.kind != StateKind::gradient && run.kind != StateKind::master;
         EXPECT_TRUE(!named || buffer.ends_with(std::string(name(run.kind)))) << buffer;
       }
       std::int64_t moments = 0;
@@ -209,7 +215,8 @@ TEST_P(LayoutOf, BuffersAreAllThatIsKept) {
       std::map<std::size_t, std::int64_t> expected, found;
       for (std::size_t b = 0; b < program.buffers.size(); ++b) {
         const schedule::Buffer& buffer = program.buffers[b];
-        const bool state = buffer.kind == schedule::BufferKind::weight || buffer.kind == schedule::BufferKind::optimizer;
+        const bool state =
+            buffer.kind == schedule::BufferKind::weight || buffer.kind == schedule::BufferKind::optimizer;
         for (std::uint32_t i = 0; state && buffer.persistent && i < buffer.instances; ++i)
           expected[address_of({BufferId(b), i})] = buffer.elements;
       }
@@ -223,8 +230,8 @@ TEST_P(LayoutOf, BuffersAreAllThatIsKept) {
 TEST(Layout, KnowsTheOptimizer) {
   const models::Architecture a = state_models()[0];
   const auto word = [&](scenarios::Optimizer optimizer) {
-    return optimizer_word(
-        state_layout(compile_plan(a, Plan{"", [&](scenarios::Scenario& s) { s.training.optimizer = optimizer; }}), 0));
+    return optimizer_word(state_layout(
+        compile_plan(a, Plan{"", [&](scenarios::Scenario& s) { s.training.optimizer = optimizer; }}), 0));
   };
   EXPECT_EQ(word(scenarios::Optimizer::adam), "adam");
   EXPECT_EQ(word(scenarios::Optimizer::sgd), "sgd");

@@ -36,53 +36,103 @@ void three(Scenario& s, int zero) {
   dp(s, 2, zero);
 }
 
-const std::vector<Plan>& all_plans() {
-  static const std::vector<Plan> kPlans = {
-      {"one rank", [](Scenario&) {}},
-      {"fp32", full_precision},
-      {"bf16 without master weights", [](Scenario& s) { s.recipe.master_weights = false; }},
-      {"fp16, 16-bit gradients",
-       [](Scenario& s) { s.training.precision = hardware::Precision::fp16; s.recipe.gradient_bytes = 2; }},
-      {"offload", [](Scenario& s) { s.offload.optimizer = scenarios::OffloadTarget::cpu; }},
-      {"offload, ZeRO-1, no master weights",
-       [](Scenario& s) {
-         dp(s, 2, 1);
-         s.offload.optimizer = scenarios::OffloadTarget::cpu;
-         s.recipe.master_weights = false;
-       }},
-      {"padded vocabulary", [](Scenario& s) { s.training.vocab_divisible_by = 20; }},
-      {"TP2, padded vocabulary", [](Scenario& s) { tp(s, 2); s.training.vocab_divisible_by = 10; }},
-      {"TP2 DP3 ZeRO-1, padded vocabulary, fp32",
-       [](Scenario& s) { tp(s, 2); dp(s, 3, 1); full_precision(s); s.training.vocab_divisible_by = 18; }},
-      {"TP2", [](Scenario& s) { tp(s, 2); }},
-      {"TP2 with SP", [](Scenario& s) { tp(s, 2); s.parallel.sequence_parallel = true; }},
-      {"PP2", [](Scenario& s) { pp(s, 2); }},
-      {"PP4", [](Scenario& s) { pp(s, 4); }},
-      {"PP2 VPP2", [](Scenario& s) { pp(s, 2); s.parallel.vpp = 2; }},
-      {"PP2 uneven", [](Scenario& s) { pp(s, 2); s.parallel.layers_of_stage = {3, 1}; }},
-      {"PP3, ends alone", [](Scenario& s) { pp(s, 3); s.parallel.layers_of_stage = {0, 4, 0}; }},
-      {"DP2", [](Scenario& s) { dp(s, 2); }},
-      {"DP2 ZeRO-1", [](Scenario& s) { dp(s, 2, 1); }},
-      {"DP3 ZeRO-1, overlapped gather, no master weights",
-       [](Scenario& s) {
-         dp(s, 3, 1);
-         s.overlap.parameter_gather = true;
-         s.recipe.master_weights = false;
-       }},
-      {"DP3 ZeRO-2", [](Scenario& s) { dp(s, 3, 2); }},
-      {"DP3 ZeRO-2 without master weights", [](Scenario& s) { dp(s, 3, 2); s.recipe.master_weights = false; }},
-      {"DP2 ZeRO-3", [](Scenario& s) { dp(s, 2, 3); }},
-      {"DP5 ZeRO-3 without master weights", [](Scenario& s) { dp(s, 5, 3); s.recipe.master_weights = false; }},
-      {"TP2 DP3 ZeRO-3", [](Scenario& s) { tp(s, 2); dp(s, 3, 3); }},
-      {"TP2 PP2 DP2", [](Scenario& s) { three(s, 0); }},
-      {"TP2 PP2 DP2 ZeRO-1", [](Scenario& s) { three(s, 1); }},
-      {"TP2 PP2 DP2 ZeRO-3", [](Scenario& s) { three(s, 3); }},
-      {"DP2 compressed", [](Scenario& s) { dp(s, 2); s.compression.top_k = 0.25; }},
-      {"PP2 DP2 ZeRO-1 compressed", [](Scenario& s) { pp(s, 2); dp(s, 2, 1); s.compression.top_k = 0.25; }},
-      {"DP2 ZeRO-2 compressed", [](Scenario& s) { dp(s, 2, 2); s.compression.top_k = 0.25; }},
-  };
-  return kPlans;
-}
+const std::vector<Plan> kPlans = {
+    {"one rank", [](Scenario&) {}},
+    {"fp32", full_precision},
+    {"bf16 without master weights", [](Scenario& s) { s.recipe.master_weights = false; }},
+    {"fp16, 16-bit gradients",
+     [](Scenario& s) {
+       s.training.precision = hardware::Precision::fp16;
+       s.recipe.gradient_bytes = 2;
+     }},
+    {"offload", [](Scenario& s) { s.offload.optimizer = scenarios::OffloadTarget::cpu; }},
+    {"offload, ZeRO-1, no master weights",
+     [](Scenario& s) {
+       dp(s, 2, 1);
+       s.offload.optimizer = scenarios::OffloadTarget::cpu;
+       s.recipe.master_weights = false;
+     }},
+    {"padded vocabulary", [](Scenario& s) { s.training.vocab_divisible_by = 20; }},
+    {"TP2, padded vocabulary",
+     [](Scenario& s) {
+       tp(s, 2);
+       s.training.vocab_divisible_by = 10;
+     }},
+    {"TP2 DP3 ZeRO-1, padded vocabulary, fp32",
+     [](Scenario& s) {
+       tp(s, 2);
+       dp(s, 3, 1);
+       full_precision(s);
+       s.training.vocab_divisible_by = 18;
+     }},
+    {"TP2", [](Scenario& s) { tp(s, 2); }},
+    {"TP2 with SP",
+     [](Scenario& s) {
+       tp(s, 2);
+       s.parallel.sequence_parallel = true;
+     }},
+    {"PP2", [](Scenario& s) { pp(s, 2); }},
+    {"PP4", [](Scenario& s) { pp(s, 4); }},
+    {"PP2 VPP2",
+     [](Scenario& s) {
+       pp(s, 2);
+       s.parallel.vpp = 2;
+     }},
+    {"PP2 uneven",
+     [](Scenario& s) {
+       pp(s, 2);
+       s.parallel.layers_of_stage = {3, 1};
+     }},
+    {"PP3, ends alone",
+     [](Scenario& s) {
+       pp(s, 3);
+       s.parallel.layers_of_stage = {0, 4, 0};
+     }},
+    {"DP2", [](Scenario& s) { dp(s, 2); }},
+    {"DP2 ZeRO-1", [](Scenario& s) { dp(s, 2, 1); }},
+    {"DP3 ZeRO-1, overlapped gather, no master weights",
+     [](Scenario& s) {
+       dp(s, 3, 1);
+       s.overlap.parameter_gather = true;
+       s.recipe.master_weights = false;
+     }},
+    {"DP3 ZeRO-2", [](Scenario& s) { dp(s, 3, 2); }},
+    {"DP3 ZeRO-2 without master weights",
+     [](Scenario& s) {
+       dp(s, 3, 2);
+       s.recipe.master_weights = false;
+     }},
+    {"DP2 ZeRO-3", [](Scenario& s) { dp(s, 2, 3); }},
+    {"DP5 ZeRO-3 without master weights",
+     [](Scenario& s) {
+       dp(s, 5, 3);
+       s.recipe.master_weights = false;
+     }},
+    {"TP2 DP3 ZeRO-3",
+     [](Scenario& s) {
+       tp(s, 2);
+       dp(s, 3, 3);
+     }},
+    {"TP2 PP2 DP2", [](Scenario& s) { three(s, 0); }},
+    {"TP2 PP2 DP2 ZeRO-1", [](Scenario& s) { three(s, 1); }},
+    {"TP2 PP2 DP2 ZeRO-3", [](Scenario& s) { three(s, 3); }},
+    {"DP2 compressed",
+     [](Scenario& s) {
+       dp(s, 2);
+       s.compression.top_k = 0.25;
+     }},
+    {"PP2 DP2 ZeRO-1 compressed",
+     [](Scenario& s) {
+       pp(s, 2);
+       dp(s, 2, 1);
+       s.compression.top_k = 0.25;
+     }},
+    {"DP2 ZeRO-2 compressed",
+     [](Scenario& s) {
+       dp(s, 2, 2);
+       s.compression.top_k = 0.25;
+     }},
+};
 
 Scenario scenario_of(const models::Architecture& a, const Plan& plan) {
   Scenario s = interpreter::plain_scenario(a);
@@ -94,13 +144,14 @@ Scenario scenario_of(const models::Architecture& a, const Plan& plan) {
 }  // namespace
 
 std::vector<models::Architecture> state_models() {
-  std::vector<models::Architecture> models{interpreter::tiny_gpt(), interpreter::tiny_llama(), interpreter::tiny_neox()};
+  std::vector<models::Architecture> models{interpreter::tiny_gpt(), interpreter::tiny_llama(),
+                                           interpreter::tiny_neox()};
   for (models::Architecture& a : models) a.layers = 4;
   return models;
 }
 
 std::vector<Plan> state_plans(const models::Architecture& a) {
-  std::vector<Plan> plans = all_plans();
+  std::vector<Plan> plans = kPlans;
   std::erase_if(plans, [&](const Plan& plan) {
     const Scenario s = scenario_of(a, plan);
     return a.tied_embeddings && s.parallel.pp > 1 && s.parallel.zero >= 2;
@@ -113,7 +164,7 @@ schedule::Schedule compile_plan(const models::Architecture& a, const Plan& plan)
 }
 
 schedule::Schedule compile_plan(const models::Architecture& a, const std::string& name) {
-  for (const Plan& plan : all_plans())
+  for (const Plan& plan : kPlans)
     if (plan.name == name) return compile_plan(a, plan);
   throw std::invalid_argument("no plan " + name);
 }
@@ -136,11 +187,16 @@ std::byte* PlainMemory::address(schedule::BufferRef ref) {
 Element PlainMemory::element(BufferId buffer) const {
   if (in_double_) return Element::fp64;
   switch (program_.buffers[buffer.index()].type) {
-    case schedule::DataType::fp32: return Element::fp32;
-    case schedule::DataType::fp16: return Element::fp16;
-    case schedule::DataType::bf16: return Element::bf16;
-    case schedule::DataType::int32: return Element::int32;
-    case schedule::DataType::byte: return Element::byte;
+    case schedule::DataType::fp32:
+      return Element::fp32;
+    case schedule::DataType::fp16:
+      return Element::fp16;
+    case schedule::DataType::bf16:
+      return Element::bf16;
+    case schedule::DataType::int32:
+      return Element::int32;
+    case schedule::DataType::byte:
+      return Element::byte;
   }
   return Element::byte;
 }
@@ -160,8 +216,8 @@ Job::Job(schedule::Schedule compiled, bool in_double) : schedule(std::move(compi
 }
 
 double trained_value(const std::string& tensor, StateKind kind, std::int64_t row, std::int64_t column) {
-  std::uint64_t key = kind == StateKind::master ? static_cast<std::uint64_t>(StateKind::weight)
-                                                : static_cast<std::uint64_t>(kind);
+  std::uint64_t key =
+      kind == StateKind::master ? static_cast<std::uint64_t>(StateKind::weight) : static_cast<std::uint64_t>(kind);
   for (const char c : tensor) key = mix_bits(key + static_cast<unsigned char>(c) + 1);
   const RandomStream stream({.seed = key, .step = static_cast<std::uint64_t>(row)});
   return stream.uniform(static_cast<std::uint64_t>(column)) - 0.5;
@@ -188,13 +244,15 @@ void put_trained_state(Job& job) {
     for (const StateRun& run : layout.runs) {
       if (run.kind == StateKind::gradient) continue;
       const Element element = memory.element(run.buffer.buffer);
-      const Element first = run.kind == StateKind::weight && masters && element != Element::fp64 ? Element::fp32 : element;
+      const Element first =
+          run.kind == StateKind::weight && masters && element != Element::fp64 ? Element::fp32 : element;
       for (std::int64_t i = 0; i < run.count(); ++i) {
         const double value = trained_value(layout.tensors[run.tensor].name, run.kind, run.row + i / run.columns,
                                            run.column + i % run.columns);
         visit_element(element, [&](auto type) {
           store_element<decltype(type)>(
-              memory.address(run.buffer) + (run.offset + i) * static_cast<std::int64_t>(sizeof(type)), rounded(value, first));
+              memory.address(run.buffer) + (run.offset + i) * static_cast<std::int64_t>(sizeof(type)),
+              rounded(value, first));
         });
       }
     }

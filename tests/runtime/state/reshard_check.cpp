@@ -33,7 +33,6 @@ std::int64_t stored_rows(const Job& job, const std::string& tensor) {
   return 0;
 }
 
-
 std::string value_difference(const Job& from, Job& to, Job& fresh) {
   for (std::size_t rank = 0; rank < to.layouts.size(); ++rank)
     for (const StateRun& run : to.layouts[rank].runs) {
@@ -43,11 +42,12 @@ std::string value_difference(const Job& from, Job& to, Job& fresh) {
       const Element stored = stored_as(from, run.kind), own = to.memories[rank].element(run.buffer.buffer);
       for (std::int64_t i = 0; i < run.count(); ++i) {
         const std::int64_t row = run.row + i / run.columns, column = run.column + i % run.columns;
-        const double expected = row >= rows ? fresh.memories[rank].value(run, i)
-                                            : rounded(rounded(trained_value(tensor, run.kind, row, column), stored), own);
+        const double expected = row >= rows
+                                    ? fresh.memories[rank].value(run, i)
+                                    : rounded(rounded(trained_value(tensor, run.kind, row, column), stored), own);
         if (to.memories[rank].value(run, i) != expected)
-          return fmt::format("rank {}: {} ({}) at [{}, {}] is {}, expected {}", rank, tensor, name(run.kind), row, column,
-                             to.memories[rank].value(run, i), expected);
+          return fmt::format("rank {}: {} ({}) at [{}, {}] is {}, expected {}", rank, tensor, name(run.kind), row,
+                             column, to.memories[rank].value(run, i), expected);
       }
     }
   return {};

@@ -43,7 +43,8 @@ TEST(ReshardTypes, FromDouble) {
   }
 }
 
-// --- residuals ------------------------------------------------------------------------------------------------------
+// --- residuals
+// ------------------------------------------------------------------------------------------------------
 
 double residual_sum(const Job& job) {
   double sum = 0.0;
@@ -95,7 +96,8 @@ TEST(ReshardNotes, TellOfAnotherSeed) {
   put_trained_state(job);
   save_job(job, directory.path(), 1);
   job.schedule.hyper.seed = 8;
-  EXPECT_THAT(load_job(job, directory.path()).notes, ElementsAre(HasSubstr("seed 7; data and dropout go on with seed 8")));
+  EXPECT_THAT(load_job(job, directory.path()).notes,
+              ElementsAre(HasSubstr("seed 7; data and dropout go on with seed 8")));
 }
 
 }  // namespace
