@@ -155,7 +155,7 @@ class Calibrating {
             .ranks = std::min(ranks, kMostRanks),
             .cache_bytes = 2 * std::max(machine_.l3_bytes, machine_.l2_bytes) /
                            std::max<std::int64_t>(1, machine_.usable_cores()),
-            .most_bytes = machine_.memory_bytes / 4 / machine_.usable_cores()};
+            .most_bytes = machine_.memory_bytes / 2 / machine_.usable_cores()};
   }
 
   // Two buffers of it on every rank take at most a quarter of the memory.

@@ -36,22 +36,23 @@ class Samples {
 // What is at share `q` of the sorted values, interpolated. Needs one.
 double quantile(std::vector<float>& values, double q);
 
-// Whether this thread lost its core between two moments: it was then on the wall clock for longer than on its
-// own.
+// Whether this thread lost its core between two moments: the wall's clock then went on for longer than its own.
 class CoreWatch {
  public:
   void begin() { cpu_ns_ = thread_cpu_ns(); }
-  bool lost(std::int64_t wall_ns) const {
-    return wall_ns - (thread_cpu_ns() - cpu_ns_) > kLeastLossNs + wall_ns / 50;
+  // What the thread itself ran since begin(), a microsecond of asking included.
+  std::int64_t ran_ns() const { return thread_cpu_ns() - cpu_ns_; }
+  static bool lost(std::int64_t wall_ns, std::int64_t ran_ns) {
+    return wall_ns - ran_ns > kLeastLossNs + wall_ns / 50;
   }
+
+ private:
+  static constexpr std::int64_t kLeastLossNs = 2'000;
   static std::int64_t thread_cpu_ns() {
     timespec t{};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
   }
-
- private:
-  static constexpr std::int64_t kLeastLossNs = 2'000;
   std::int64_t cpu_ns_ = 0;
 };
 

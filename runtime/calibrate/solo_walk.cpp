@@ -1,5 +1,12 @@
 #include "runtime/calibrate/solo_walk.h"
 
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
 #include "base/check.h"
 #include "runtime/calibrate/local_messages.h"
 #include "runtime/calibrate/samples.h"
@@ -36,16 +43,24 @@ Element element_of(schedule::DataType type) {
 
 }  // namespace
 
+SoloWalk::Pages::Pages(std::int64_t bytes) : bytes_(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))) {
+  void* const memory =
+      ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw WorldError(fmt::format("{} bytes of memory: mmap: {}", bytes, std::strerror(errno)));
+  data_ = static_cast<std::byte*>(memory);
+}
+
+SoloWalk::Pages::~Pages() { ::munmap(data_, bytes_); }
+
 // The persistent buffers, as runtime/state sees them.
-class SoloWalk::Memory final : public StateMemory {
+class SoloWalk::State final : public StateMemory {
  public:
-  explicit Memory(const SoloWalk& walk) : walk_(walk) {}
+  explicit State(const SoloWalk& walk) : walk_(walk) {}
   std::byte* address(schedule::BufferRef ref) override {
     const std::vector<Allocation>& all = walk_.plan_.allocations;
     for (std::size_t a = 0; a < all.size() && all[a].persistent; ++a)
       if (all[a].buffer == ref.buffer && all[a].instance == ref.instance)
-        return (walk_.plan_.buffer(all[a]).on_host ? walk_.host_memory_ : walk_.device_memory_) +
-               walk_.arena_.offset[a];
+        return walk_.base_of(walk_.plan_.buffer(all[a])) + walk_.arena_.offset[a];
     CHECK(false, "not a persistent buffer", ref.buffer.value);
     return nullptr;
   }
@@ -60,17 +75,16 @@ class SoloWalk::Memory final : public StateMemory {
 SoloWalk::SoloWalk(const schedule::Schedule& schedule, std::int64_t rank, const TokenSource& tokens)
     : device_(cpu_job(schedule, tokens, false)),
       plan_(plan_step(schedule, rank)),
-      arena_(plan_arena(plan_, Order(plan_), sizes_on(device_))) {
-  device_memory_ = device_.allocate(arena_.device_bytes);
-  if (arena_.host_bytes > 0) host_memory_ = device_.allocate(arena_.host_bytes);
+      arena_(plan_arena(plan_, Order(plan_), sizes_on(device_))),
+      device_memory_(arena_.device_bytes),
+      host_(arena_.host_bytes) {
   view_data_.reserve(plan_.views.size());
   for (const PlannedView& v : plan_.views) {
     const schedule::Buffer& buffer = plan_.buffer(plan_.allocations[v.allocation]);
-    view_data_.push_back((buffer.on_host ? host_memory_ : device_memory_) + arena_.offset[v.allocation] +
-                         v.offset * device_.element_bytes(buffer.type));
+    view_data_.push_back(base_of(buffer) + arena_.offset[v.allocation] + v.offset * device_.element_bytes(buffer.type));
   }
-  Memory memory(*this);
-  initialise(schedule, state_layout(schedule, rank), memory);
+  State state(*this);
+  initialise(schedule, state_layout(schedule, rank), state);
 }
 
 OpCall SoloWalk::call_of(std::uint32_t op) const {
@@ -88,12 +102,12 @@ void SoloWalk::step(const std::function<bool(const Timing&)>& each) {
       stand_in_for_message(call, device_);
       continue;
     }
-    Timing timing{.op = op};
     watch.begin();
-    timing.began_ns = now_ns();
+    const std::int64_t began = now_ns();
     device_.perform(call);
-    timing.ended_ns = now_ns();
-    timing.lost_core = watch.lost(timing.ended_ns - timing.began_ns);
+    const std::int64_t wall = now_ns() - began, ran = watch.ran_ns();
+    const bool lost = CoreWatch::lost(wall, ran);
+    const Timing timing{op, lost ? ran : wall, lost};
     if (!each(timing)) return;
   }
   ++step_;

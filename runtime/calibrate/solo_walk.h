@@ -21,14 +21,14 @@ namespace orrery::runtime {
 
 class SoloWalk {
  public:
-  // Memory is touched by the calling thread, which should be the one that walks.
+  // By the thread that will walk.
   SoloWalk(const schedule::Schedule& schedule, std::int64_t rank, const TokenSource& tokens);
 
-  // Called for every kernel and copy with its op id, when it began and ended (now_ns), and whether the thread
-  // lost its core.
+  // Of every kernel and copy. `ran_ns` is the wall's time, or where the thread lost its core meanwhile (another
+  // program ran there) what its own clock says.
   struct Timing {
     std::uint32_t op = 0;
-    std::int64_t began_ns = 0, ended_ns = 0;
+    std::int64_t ran_ns = 0;
     bool lost_core = false;
   };
   // Walks one step; `each` returns false to end it early.
@@ -38,13 +38,27 @@ class SoloWalk {
   std::int64_t bytes() const { return arena_.device_bytes + arena_.host_bytes; }
 
  private:
-  class Memory;
+  class State;
+  // Pages come when they are touched, in the first step.
+  class Pages {
+   public:
+    explicit Pages(std::int64_t bytes);
+    ~Pages();
+    Pages(const Pages&) = delete;
+    Pages& operator=(const Pages&) = delete;
+    std::byte* data() const { return data_; }
+
+   private:
+    std::byte* data_ = nullptr;
+    std::size_t bytes_ = 0;
+  };
+  std::byte* base_of(const schedule::Buffer& buffer) const { return (buffer.on_host ? host_ : device_memory_).data(); }
   OpCall call_of(std::uint32_t op) const;
 
   CpuDevice device_;
   StepPlan plan_;
   ArenaPlan arena_;
-  std::byte *device_memory_ = nullptr, *host_memory_ = nullptr;
+  Pages device_memory_, host_;
   std::vector<std::byte*> view_data_;  // of each view of the plan
   std::int64_t step_ = 0;
 };

@@ -64,7 +64,7 @@ class Walkers {
       walk.step([&](const SoloWalk::Timing& t) {
         if (step > 0 && through_.load(std::memory_order_relaxed) < ranks_.size())
           timings.push_back({program, static_cast<std::uint32_t>(walk.plan().ops[t.op].op - first),
-                             static_cast<double>(t.ended_ns - t.began_ns) * 1e-9, busy_, t.lost_core});
+                             static_cast<double>(t.ran_ns) * 1e-9, busy_, t.lost_core});
         return goes_on() && through_.load(std::memory_order_relaxed) < ranks_.size();
       });
       if (through || step == 0 || static_cast<double>(now_ns() - begin) * 1e-9 < seconds_) continue;

@@ -121,6 +121,7 @@ void RankRun::prepare_state() {
 void RankRun::run_stretches() {
   const std::int64_t end = executor_->next_step() + job_.options.steps;
   const bool saves = !job_.options.save_directory.empty();
+  if (saves && world_.rank() == 0) refuse_later_checkpoints(job_.options.save_directory, executor_->next_step());
   while (executor_->next_step() < end && !executor_->stopped_early()) {
     const std::int64_t left = end - executor_->next_step(), every = job_.options.save_every;
     const bool part = saves && every > 0;

@@ -80,7 +80,7 @@ void add_transfer_parts(const ConfidenceInput& in, double own, std::vector<Uncer
       const Weighed& w = in.undisturbed.transfers_by_origin[g][o];
       add_part(parts, {.name = named(std::string(kGroups[g]) + " (exposed)", origin, measured),
                        .origin = origin,
-                       .share = all > 0.0 ? exposed * w.seconds / all : 0.0,
+                       .share = all > 0.0 ? exposed * (w.seconds / all) : 0.0,
                        .log_low = w.log_low(),
                        .log_high = w.log_high(),
                        .source = source});
@@ -122,9 +122,9 @@ void fill_fractions(const ConfidenceInput& in, double compute, double transfers,
   const auto share = [&](Origin origin) {
     const auto o = static_cast<std::size_t>(origin);
     if (busy <= 0.0) return 0.0;
-    const double of_kernels = kernels > 0.0 ? compute * kernel_seconds[o] / kernels : 0.0;
-    const double of_transfers = moved > 0.0 ? transfers * transfer_seconds[o] / moved : 0.0;
-    return (of_kernels + of_transfers) / busy;
+    const double of_kernels = kernels > 0.0 ? compute / busy * (kernel_seconds[o] / kernels) : 0.0;
+    const double of_transfers = moved > 0.0 ? transfers / busy * (transfer_seconds[o] / moved) : 0.0;
+    return of_kernels + of_transfers;
   };
   c.measured = share(Origin::measured) + share(Origin::exact);
   c.interpolated = share(Origin::interpolated);

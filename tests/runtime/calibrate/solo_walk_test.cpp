@@ -29,12 +29,9 @@ TEST(SoloWalk, TimesEveryKernelOfEveryPlan) {
       SoloWalk walk(*s, rank, *tokens);
       for (int step = 0; step < 2; ++step) {
         std::vector<std::uint32_t> timed, expected;
-        std::int64_t last = 0;
         walk.step([&](const SoloWalk::Timing& t) {
           timed.push_back(t.op);
-          EXPECT_GE(t.began_ns, last);
-          EXPECT_GE(t.ended_ns, t.began_ns);
-          last = t.ended_ns;
+          EXPECT_GT(t.ran_ns, 0);
           return true;
         });
         for (std::uint32_t op = 0; op < walk.plan().ops.size(); ++op)

@@ -84,7 +84,7 @@ TEST(MeasuredKernel, SizesBetweenAreWithinAFewPerCent) {
 TEST(MeasuredKernel, TimesGrowWithEveryDimension) {
   const hardware::MeasuredKernel table = product_table();
   const MeasuredKernel kernel(table);
-  for (const std::size_t d : {0, 1, 2}) {
+  for (std::size_t d = 0; d < 3; ++d) {
     double last = 0.0;
     for (std::int64_t x = 8; x <= 16384; x += std::max<std::int64_t>(1, x / 8)) {
       Dims dims = {300, 300, 300};
