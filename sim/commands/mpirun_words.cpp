@@ -16,10 +16,16 @@ constexpr std::array<std::string_view, 4> kKnownBlocks = {
     "mpirun noticed that process rank"};
 // "[host:1234] ..." behind blocks of which several were alike.
 constexpr std::array<std::string_view, 2> kKnownLines = {"sent help message", "orte_base_help_aggregate"};
+constexpr std::string_view kForwarding = "mpirun: Forwarding signal";
 
 bool is_rule(std::string_view line) {
   while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
   return line.size() >= kDashes && line.find_first_not_of('-') == std::string_view::npos;
+}
+
+// A line of which this is the beginning may turn out to be mpirun's.
+bool may_be_theirs(std::string_view begin) {
+  return begin.starts_with('-') || begin.starts_with('[') || begin.starts_with(kForwarding) || kForwarding.starts_with(begin);
 }
 
 template <std::size_t n>
@@ -49,9 +55,8 @@ void MpirunWords::take(std::string_view text) {
     text.remove_prefix(end + 1);
   }
   pending_ += text;
-  // A line without its end goes on at once, unless it may turn out to be mpirun's.
-  const bool may_be_theirs = in_block_ || (!in_kept_line_ && (pending_.starts_with('-') || pending_.starts_with('[')));
-  if (pending_.empty() || may_be_theirs) return;
+  // A line without its end goes on at once, unless it may be mpirun's.
+  if (pending_.empty() || in_block_ || (!in_kept_line_ && may_be_theirs(pending_))) return;
   keep(std::exchange(pending_, {}));
 }
 
@@ -68,7 +73,7 @@ void MpirunWords::line(std::string_view line) {
     else in_block_ = true;
   } else if (in_block_) {
     block_ += line;
-  } else if (goes_on || !line.starts_with('[') || !holds_one_of(line, kKnownLines)) {
+  } else if (goes_on || !(line.starts_with(kForwarding) || (line.starts_with('[') && holds_one_of(line, kKnownLines)))) {
     keep(line);
   }
 }

@@ -37,10 +37,11 @@ const std::string kAgain = "[vm:123] 1 more process has sent help message help-m
 
 TEST(MpirunWords, AreLeftOutHoweverTheyAreCut) {
   const std::string text =
-      "talk\nerror: mine\n" + kAbort + kPrimary + "  more of mine\n" + kExit + kAgain + "[vm:1] *** a crash\n-- end\n";
+      "talk\nerror: mine\n" + kAbort + kPrimary + "  more of mine\n" + kExit + kAgain + "[vm:1] *** a crash\n-- end\n" +
+                           "mpirun: Forwarding signal 10 to job\nmpirun: Foreword\n";
   for (std::size_t piece = 1; piece < 200; piece += 3) {
     const Kept k = kept(text, piece);
-    EXPECT_EQ(k.text, "talk\nerror: mine\n  more of mine\n[vm:1] *** a crash\n-- end\n") << piece;
+    EXPECT_EQ(k.text, "talk\nerror: mine\n  more of mine\n[vm:1] *** a crash\n-- end\nmpirun: Foreword\n") << piece;
     EXPECT_TRUE(k.said_error);
     EXPECT_EQ(k.death, "");
   }
