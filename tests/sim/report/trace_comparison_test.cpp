@@ -90,7 +90,8 @@ TEST(TraceComparisonJson, EveryFieldIsDocumented) {
 }
 
 TEST(TraceComparisonJson, OpsAreTheRowsOfTheCsv) {
-  const TraceComparison c = both().comparison();
+  const Both b = both();
+  const TraceComparison c = b.comparison();
   const nlohmann::json json = nlohmann::json::parse(trace_comparison_json(c));
   const std::string csv = trace_comparison_csv(c);
   EXPECT_EQ(static_cast<std::size_t>(std::count(csv.begin(), csv.end(), '\n')), json.at("ops").size() + 1);
