@@ -3,77 +3,142 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-
-#include "base/check.h"
+#include <utility>
 
 namespace orrery::sim {
 namespace {
 
-constexpr std::size_t kNearest = 12;
-constexpr std::size_t kUnknowns =
-    kMaxScatteredDims + 1;           // the value at the place, and a slope in each dimension
-constexpr double kCloseness = 1e-3;  // distances below it are all the same
-constexpr double kDamping = 1e-3;    // of a slope, as a share of the mean squared distance
-constexpr double kLeastDamping = 1e-9;
+constexpr std::size_t kNearest = 16;
+constexpr std::size_t kLeftOut = 48;
+constexpr std::array kLengths = {0.7, 2.0, 6.0};  // e-folds, where dims are logarithms
+// The first keeps the system solvable where points lie together; the last is next to no trust in any point.
+constexpr std::array kNoises = {1e-3, 0.03, 0.3, 3.0, 100.0};
+constexpr double kMatters = 0.05;      // a miss; larger ones count as their logarithm
+constexpr double kOutlier = 2.5;       // robust deviations
+constexpr double kOutlierNoise = 1e4;  // times that of other points: next to no weight
+constexpr double kMadToSigma = 1.4826;
+constexpr double kLeastSigma = 0.04;  // nobody is an outlier for less than 10 %
 
-struct Neighbour {
-  double distance2 = std::numeric_limits<double>::infinity();
-  const ScatteredPoint* point = nullptr;
-};
-
-// The nearest points, nearest first; equally near ones in their order, so that the result is always the same.
-std::size_t find_nearest(std::span<const ScatteredPoint> points, const ScatteredPlace& place,
-                         std::array<Neighbour, kNearest>& nearest) {
-  std::size_t found = 0;
-  for (const ScatteredPoint& point : points) {
-    double distance2 = 0.0;
-    for (std::size_t d = 0; d < kMaxScatteredDims; ++d)
-      distance2 += (point.at[d] - place[d]) * (point.at[d] - place[d]);
-    if (found == kNearest && distance2 >= nearest[kNearest - 1].distance2) continue;
-    std::size_t at = found < kNearest ? found++ : kNearest - 1;
-    for (; at > 0 && nearest[at - 1].distance2 > distance2; --at) nearest[at] = nearest[at - 1];
-    nearest[at] = {distance2, &point};
-  }
-  return found;
+double distance2(const ScatteredPlace& a, const ScatteredPlace& b) {
+  double sum = 0.0;
+  for (std::size_t d = 0; d < kMaxScatteredDims; ++d) sum += (a[d] - b[d]) * (a[d] - b[d]);
+  return sum;
 }
 
-using Matrix = std::array<std::array<double, kUnknowns>, kUnknowns>;
+double correlation(double d2, double length) {  // Matern 5/2
+  const double x = std::sqrt(5.0 * d2) / length;
+  return (1.0 + x + x * x / 3.0) * std::exp(-x);
+}
 
-// The first unknown of a symmetric positive definite system, by Gaussian elimination from the last row up.
-double first_unknown(Matrix& a, std::array<double, kUnknowns>& right) {
-  for (std::size_t k = kUnknowns; k-- > 1;)
-    for (std::size_t i = 0; i < k; ++i) {
-      const double factor = a[i][k] / a[k][k];
-      for (std::size_t j = 0; j < k; ++j) a[i][j] -= factor * a[k][j];
-      right[i] -= factor * right[k];
+using Row = std::array<double, kNearest>;
+
+// Solves a symmetric positive definite system by Cholesky, in place.
+void solve(std::array<Row, kNearest>& a, Row& x, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j <= i; ++j) {
+      double sum = a[i][j];
+      for (std::size_t k = 0; k < j; ++k) sum -= a[i][k] * a[j][k];
+      a[i][j] = i == j ? std::sqrt(std::max(sum, 1e-12)) : sum / a[j][j];
     }
-  return right[0] / a[0][0];
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t k = 0; k < i; ++k) x[i] -= a[i][k] * x[k];
+    x[i] /= a[i][i];
+  }
+  for (std::size_t i = n; i-- > 0;) {
+    for (std::size_t k = i + 1; k < n; ++k) x[i] -= a[k][i] * x[k];
+    x[i] /= a[i][i];
+  }
 }
 
 }  // namespace
 
-double interpolate(std::span<const ScatteredPoint> points, const ScatteredPlace& place) {
-  CHECK(!points.empty());
-  std::array<Neighbour, kNearest> nearest;
-  const std::size_t found = find_nearest(points, place, nearest);
-  Matrix a{};
-  std::array<double, kUnknowns> right{};
-  double spread = 0.0, least = nearest[0].point->value, most = least;
-  for (std::size_t n = 0; n < found; ++n) {
-    const auto& [distance2, point] = nearest[n];
-    const double weight = std::pow(distance2 + kCloseness * kCloseness, -2.0);
-    std::array<double, kUnknowns> row{1.0};
-    for (std::size_t d = 0; d < kMaxScatteredDims; ++d) row[d + 1] = point->at[d] - place[d];
-    for (std::size_t i = 0; i < kUnknowns; ++i) {
-      right[i] += weight * row[i] * point->value;
-      for (std::size_t j = 0; j < kUnknowns; ++j) a[i][j] += weight * row[i] * row[j];
+struct ScatteredField::Neighbours {
+  std::array<double, kNearest> distance2;
+  std::array<std::size_t, kNearest> point;
+  std::size_t count = 0;
+};
+
+ScatteredField::ScatteredField(std::vector<ScatteredPoint> points, double prior)
+    : points_(std::move(points)), noise_(points_.size(), 1.0), prior_(prior) {
+  if (points_.size() < 2) return;
+  choose_smoothness();
+  find_outliers();
+  choose_smoothness();
+}
+
+void ScatteredField::choose_smoothness() {
+  const std::size_t step = (points_.size() + kLeftOut - 1) / kLeftOut;
+  double least = std::numeric_limits<double>::infinity();
+  for (const double length : kLengths)
+    for (const double noise : kNoises) {
+      std::vector<double> missed = leave_one_out(step, {length, noise});
+      double sum = 0.0;
+      for (const double m : missed) sum += std::log1p(m * m / (kMatters * kMatters));
+      if (sum >= least) continue;
+      least = sum;
+      smoothness_ = {length, noise};
+      missed_ = std::move(missed);
     }
-    spread += weight * distance2;
-    least = std::min(least, point->value);
-    most = std::max(most, point->value);
+}
+
+void ScatteredField::find_outliers() {
+  const std::vector<double> missed = leave_one_out(1, smoothness_);
+  std::vector<double> sizes;
+  for (const double m : missed) sizes.push_back(std::abs(m));
+  const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
+  std::nth_element(sizes.begin(), middle, sizes.end());
+  const double limit = kOutlier * std::max(kLeastSigma, kMadToSigma * *middle);
+  for (std::size_t i = 0; i < missed.size(); ++i)
+    noise_[i] = std::abs(missed[i]) > limit ? kOutlierNoise : 1.0;
+}
+
+std::vector<double> ScatteredField::leave_one_out(std::size_t step, const Smoothness& smoothness) const {
+  std::vector<double> missed;
+  for (std::size_t i = 0; i < points_.size(); i += step)
+    missed.push_back(points_[i].value - estimate(nearest(points_[i].at, i), smoothness));
+  return missed;
+}
+
+double ScatteredField::at(const ScatteredPlace& place) const {
+  return estimate(nearest(place, points_.size()), smoothness_);
+}
+
+// Nearest first; equally near ones in their order, so that the result is always the same.
+ScatteredField::Neighbours ScatteredField::nearest(const ScatteredPlace& place, std::size_t left_out) const {
+  Neighbours n;
+  for (std::size_t i = 0; i < points_.size(); ++i) {
+    if (i == left_out) continue;
+    const double d2 = distance2(points_[i].at, place);
+    if (n.count == kNearest && d2 >= n.distance2[kNearest - 1]) continue;
+    std::size_t at = n.count < kNearest ? n.count++ : kNearest - 1;
+    for (; at > 0 && n.distance2[at - 1] > d2; --at) {
+      n.distance2[at] = n.distance2[at - 1];
+      n.point[at] = n.point[at - 1];
+    }
+    n.distance2[at] = d2;
+    n.point[at] = i;
   }
-  for (std::size_t d = 1; d < kUnknowns; ++d) a[d][d] += kDamping * spread + kLeastDamping * a[0][0];
-  return std::clamp(first_unknown(a, right), least, most);
+  return n;
+}
+
+double ScatteredField::estimate(const Neighbours& near, const Smoothness& smoothness) const {
+  std::array<Row, kNearest> matrix;
+  Row weights;
+  double least = prior_, most = prior_;
+  for (std::size_t i = 0; i < near.count; ++i) {
+    const ScatteredPoint& point = points_[near.point[i]];
+    for (std::size_t j = 0; j < i; ++j)
+      matrix[i][j] = correlation(distance2(point.at, points_[near.point[j]].at), smoothness.length);
+    matrix[i][i] = 1.0 + smoothness.noise * noise_[near.point[i]];
+    weights[i] = point.value - prior_;
+    least = std::min(least, point.value);
+    most = std::max(most, point.value);
+  }
+  solve(matrix, weights, near.count);
+  double sum = prior_;
+  for (std::size_t i = 0; i < near.count; ++i)
+    sum += correlation(near.distance2[i], smoothness.length) * weights[i];
+  return std::clamp(sum, least, most);
 }
 
 }  // namespace orrery::sim
