@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kEndPoints = 4;  // points at an end that say how it goes on
 constexpr double kLeastSpread = 0.03, kBeyondSpread = 0.3;
-constexpr double kStraight = 0.3;  // ln 1.35
+constexpr double kStraight = 0.7;        // ln 2
 constexpr double kLostBandwidth =
     0.65;  // of the best: below that at the largest size, the curve has collapsed
 

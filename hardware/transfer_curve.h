@@ -36,7 +36,8 @@ struct CurveShape {
   double best_bandwidth = 0.0;  // bytes / seconds, the most of all sizes
   std::int64_t best_bytes = 0;
   double last_bandwidth = 0.0;  // at the largest size
-  bool straight = true;         // no point is further than 35 % from the line, and no bandwidth is lost again
+  bool straight =
+      true;  // no point is off the line by more than a factor of 2, and no bandwidth is lost again
 };
 CurveShape shape_of(const TransferCurve& curve);
 
