@@ -1,6 +1,6 @@
-// The parent blocks the signals that it forwards, and SIGCHLD, and reads them from a signalfd, so that one poll() waits for
-// signals, the child's end and its outputs, without handlers or global state. Where exec fails, the child reports errno
-// through a pipe that exec would have closed.
+// The parent blocks the signals that it forwards, and SIGCHLD, and reads them from a signalfd, so that one
+// poll() waits for signals, the child's end and its outputs, without handlers or global state. Where exec
+// fails, the child reports errno through a pipe that exec would have closed.
 #include "base/child_process.h"
 
 #include <fcntl.h>
@@ -32,7 +32,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-[[noreturn]] void fail(const char* call) { throw WorldError(fmt::format("{}: {}", call, std::strerror(errno))); }
+[[noreturn]] void fail(const char* call) {
+  throw WorldError(fmt::format("{}: {}", call, std::strerror(errno)));
+}
 
 class Descriptor {
  public:
@@ -63,7 +65,8 @@ struct Pipe {
   }
 };
 
-// Signals that are forwarded, and the child's end, as a file to read them from; the mask as it was comes back at the end.
+// Signals that are forwarded, and the child's end, as a file to read them from; the mask as it was comes back
+// at the end.
 class SignalFile {
  public:
   SignalFile() {
@@ -96,7 +99,8 @@ struct Ends {
 };
 
 // In the child, after fork: only async-signal-safe calls.
-[[noreturn]] void become(const std::vector<char*>& words, const Ends& ends, const sigset_t& mask, pid_t parent) {
+[[noreturn]] void become(const std::vector<char*>& words, const Ends& ends, const sigset_t& mask,
+                         pid_t parent) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(127);  // it died before the line above
@@ -200,8 +204,10 @@ class Child {
   void forward(Descriptor& file, const std::function<void(std::string_view)>& take_text) {
     std::array<char, 1 << 16> buffer;
     const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
-    if (got > 0) take_text({buffer.data(), static_cast<std::size_t>(got)});
-    else if (got == 0 || errno != EINTR) file.close();
+    if (got > 0)
+      take_text({buffer.data(), static_cast<std::size_t>(got)});
+    else if (got == 0 || errno != EINTR)
+      file.close();
   }
 
   // What is there; nobody writes any more.
@@ -218,8 +224,10 @@ class Child {
     }
     const bool is_first = end_.forwarded == 0;
     ::kill(-process_, is_first && asked_.first_signal != 0 ? asked_.first_signal : signal);
-    if (is_first) end_.forwarded = signal;
-    else if (!deadline_) deadline_ = Clock::now() + asked_.patience;
+    if (is_first)
+      end_.forwarded = signal;
+    else if (!deadline_)
+      deadline_ = Clock::now() + asked_.patience;
   }
 
   // It does not end.
@@ -230,7 +238,8 @@ class Child {
 
   int milliseconds_left() const {
     if (!deadline_) return -1;
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(*deadline_ - Clock::now()).count();
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(*deadline_ - Clock::now()).count();
     return left > 0 ? static_cast<int>(left) + 1 : 0;
   }
 
@@ -254,7 +263,8 @@ class Child {
     if (WIFSIGNALED(status)) end_.signal = WTERMSIG(status);
   }
 
-  // Killing one may hand us its children, so until none is left; a process that cannot die is left after some rounds.
+  // Killing one may hand us its children, so until none is left; a process that cannot die is left after some
+  // rounds.
   void kill_left_over() {
     ::kill(-process_, SIGKILL);
     for (int round = 0; round < 100; ++round) {

@@ -1,11 +1,12 @@
 // Starts another program, waits for it, and leaves nothing of it behind.
 //
 //  - No shell: a program and its arguments.
-//  - It runs in a process group of its own, with an empty standard input. SIGINT, SIGTERM and SIGHUP are forwarded to the
-//    group while it runs (Ctrl-C reaches only us, since a terminal signals its foreground group). The first is a wish, and the
-//    child may take its time; some time after the second it is killed.
-//  - When it has ended, what is left of its group and every process that it started and abandoned is killed: we adopt them
-//    (Linux: PR_SET_CHILD_SUBREAPER), so they are found. If we are killed ourselves, it gets SIGTERM (PR_SET_PDEATHSIG).
+//  - It runs in a process group of its own, with an empty standard input. SIGINT, SIGTERM and SIGHUP are
+//    forwarded to the group while it runs (Ctrl-C reaches only us, since a terminal signals its foreground
+//    group). The first is a wish, and the child may take its time; some time after the second it is killed.
+//  - When it has ended, what is left of its group and every process that it started and abandoned is killed:
+//    we adopt them (Linux: PR_SET_CHILD_SUBREAPER), so they are found. If we are killed ourselves, it gets
+//    SIGTERM (PR_SET_PDEATHSIG).
 //
 // Not for several at once in one process: signals and orphans are the whole process's. Linux only.
 #pragma once
@@ -23,14 +24,14 @@ struct ChildProcess {
   std::vector<std::string> arguments;
   // Called with what the child writes to that output, as it comes; empty: the child writes to our own.
   std::function<void(std::string_view)> on_output, on_error;
-  int first_signal = 0;  // what is sent in place of the first one; 0: that itself
+  int first_signal = 0;                        // what is sent in place of the first one; 0: that itself
   std::chrono::milliseconds patience{10'000};  // from the second signal until it is killed
 };
 
 struct ChildEnd {
-  int code = 0;         // where it ended by itself
-  int signal = 0;       // that ended it; 0: none did
-  int forwarded = 0;    // the first signal that we got and passed on; 0: none
+  int code = 0;       // where it ended by itself
+  int signal = 0;     // that ended it; 0: none did
+  int forwarded = 0;  // the first signal that we got and passed on; 0: none
 };
 
 // Throws WorldError where it cannot be started ("orrery-rt: cannot be started: No such file or directory").

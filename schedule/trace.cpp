@@ -1,5 +1,5 @@
-// The fingerprint is FNV-1a (Fowler, Noll, Vo; 64 bits) of the text form, which holds every field of a Schedule, through
-// one finalizer. Cost: printing, some milliseconds for the largest schedules.
+// The fingerprint is FNV-1a (Fowler, Noll, Vo; 64 bits) of the text form, which holds every field of a
+// Schedule, through one finalizer. Cost: printing, some milliseconds for the largest schedules.
 #include "schedule/trace.h"
 
 #include "base/random.h"

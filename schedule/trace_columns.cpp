@@ -53,10 +53,12 @@ bool ColumnReader::read_token() {
   left_ = 1;
   if (next != end && *next == '*') {
     const auto [behind_count, wrong] = std::from_chars(next + 1, end, left_);
-    if (wrong != std::errc() || left_ < 1) return refuse("this count is none", "value*count, count at least 1");
+    if (wrong != std::errc() || left_ < 1)
+      return refuse("this count is none", "value*count, count at least 1");
     next = behind_count;
   }
-  if (next != end && *next != ' ') return refuse("this is no integer", "integers, one blank between two of them");
+  if (next != end && *next != ' ')
+    return refuse("this is no integer", "integers, one blank between two of them");
   at_ = static_cast<std::size_t>(next - text.data()) + (next != end ? 1 : 0);
   return true;
 }

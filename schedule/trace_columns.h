@@ -1,5 +1,6 @@
-// One column of a trace file: integers in one string, runs of an equal value as value*count. The reader walks a column value
-// by value, so columns are read side by side, and says where in the file it stands when something is wrong.
+// One column of a trace file: integers in one string, runs of an equal value as value*count. The reader walks
+// a column value by value, so columns are read side by side, and says where in the file it stands when
+// something is wrong.
 #pragma once
 
 #include <cstdint>

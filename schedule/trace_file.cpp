@@ -1,10 +1,11 @@
-// Columns of a rank, in lockstep: step and op as differences, ready_ns as the difference to the record before,
-// wait_ns = begin - ready, duration_ns = end - begin. "7 0*3" is 7 0 0 0. A column stands in one JSON string without escapes,
-// so an error in it has a place: that of the string, and as many bytes further.
+// Columns of a rank, in lockstep: step and op as differences, ready_ns as the difference to the record
+// before, wait_ns = begin - ready, duration_ns = end - begin. "7 0*3" is 7 0 0 0. A column stands in one JSON
+// string without escapes, so an error in it has a place: that of the string, and as many bytes further.
 #include "schedule/trace_file.h"
 
 #include <fmt/format.h>
 
+#include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -17,7 +18,6 @@
 #include <iterator>
 #include <limits>
 #include <system_error>
-#include <unistd.h>
 
 #include "base/check.h"
 #include "base/json.h"
@@ -28,20 +28,23 @@ namespace orrery::schedule {
 namespace {
 
 constexpr std::string_view kSchema = "orrery-trace/1";
-constexpr std::size_t kMostBytes = std::size_t{64} << 20;       // what read_source reads
-constexpr std::int64_t kMostRanks = std::int64_t{1} << 20;      // as scenarios may have
-constexpr std::int64_t kLongest = std::int64_t{1} << 61;        // ns: sums of two times fit into 64 bits
+constexpr std::size_t kMostBytes = std::size_t{64} << 20;   // what read_source reads
+constexpr std::int64_t kMostRanks = std::int64_t{1} << 20;  // as scenarios may have
+constexpr std::int64_t kLongest = std::int64_t{1} << 61;    // ns: sums of two times fit into 64 bits
 constexpr std::array<std::string_view, 5> kColumns = {"step", "op", "ready_ns", "wait_ns", "duration_ns"};
 
 const std::vector<std::pair<std::string, TraceOrigin>>& origins() {
   static const std::vector<std::pair<std::string, TraceOrigin>> words = {
-      {"simulated", TraceOrigin::simulated}, {"measured", TraceOrigin::measured}, {"emulated", TraceOrigin::emulated}};
+      {"simulated", TraceOrigin::simulated},
+      {"measured", TraceOrigin::measured},
+      {"emulated", TraceOrigin::emulated}};
   return words;
 }
 
 std::string_view word_of(TraceOrigin origin) { return origins()[static_cast<std::size_t>(origin)].first; }
 
-// --- writing ------------------------------------------------------------------------------------------------------
+// --- writing
+// ------------------------------------------------------------------------------------------------------
 
 void put(std::string& text, std::string_view key, std::string_view value) {
   fmt::format_to(std::back_inserter(text), " \"{}\": {},\n", key, value);
@@ -66,8 +69,10 @@ void put_rank(std::string& text, const RankTrace& rank) {
     before = r;
   }
   fmt::format_to(std::back_inserter(text),
-                 "  {{\"rank\": {}, \"peak_live_bytes\": {}, \"peak_host_bytes\": {}, \"arena_bytes\": {}, \"records\": {}",
-                 rank.rank, rank.peak_live_bytes, rank.peak_host_bytes, rank.arena_bytes, rank.records.size());
+                 "  {{\"rank\": {}, \"peak_live_bytes\": {}, \"peak_host_bytes\": {}, \"arena_bytes\": {}, "
+                 "\"records\": {}",
+                 rank.rank, rank.peak_live_bytes, rank.peak_host_bytes, rank.arena_bytes,
+                 rank.records.size());
   for (std::size_t c = 0; c < columns.size(); ++c)
     fmt::format_to(std::back_inserter(text), ",\n   \"{}\": \"{}\"", kColumns[c], columns[c].text());
   text += '}';
@@ -79,11 +84,13 @@ std::int64_t record_count(const Trace& trace) {
   return records;
 }
 
-// --- reading ------------------------------------------------------------------------------------------------------
+// --- reading
+// ------------------------------------------------------------------------------------------------------
 
 class TraceReader {
  public:
-  TraceReader(const Json& json, Diagnostics& diagnostics) : r_(json, diagnostics, "the trace"), diagnostics_(diagnostics) {}
+  TraceReader(const Json& json, Diagnostics& diagnostics)
+      : r_(json, diagnostics, "the trace"), diagnostics_(diagnostics) {}
 
   Trace trace() {
     if (!schema_is_known()) return {};
@@ -109,7 +116,8 @@ class TraceReader {
     const std::string schema = r_.text("schema", std::nullopt);
     if (schema == kSchema) return true;
     if (!diagnostics_.has_errors())
-      diagnostics_.error(r_.place("schema"), fmt::format("this is no trace, or one of another version: \"{}\"", schema),
+      diagnostics_.error(r_.place("schema"),
+                         fmt::format("this is no trace, or one of another version: \"{}\"", schema),
                          fmt::format("this program reads \"{}\"", kSchema));
     return false;
   }
@@ -132,12 +140,17 @@ class TraceReader {
     if (!losses->is_array()) return diagnostics_.error(losses->place, "losses must be an array of numbers");
     for (const Json& loss : losses->items) {
       constexpr double kInfinity = std::numeric_limits<double>::infinity();
-      if (loss.is_number()) t.losses.push_back(loss.number);
-      else if (loss.is_string() && loss.string == "nan") t.losses.push_back(std::numeric_limits<double>::quiet_NaN());
-      else if (loss.is_string() && loss.string == "inf") t.losses.push_back(kInfinity);
-      else if (loss.is_string() && loss.string == "-inf") t.losses.push_back(-kInfinity);
-      else diagnostics_.error(loss.place, fmt::format("a loss must be a number, found {}", kind_name(loss.kind)),
-                              "or \"nan\", \"inf\", \"-inf\"");
+      if (loss.is_number())
+        t.losses.push_back(loss.number);
+      else if (loss.is_string() && loss.string == "nan")
+        t.losses.push_back(std::numeric_limits<double>::quiet_NaN());
+      else if (loss.is_string() && loss.string == "inf")
+        t.losses.push_back(kInfinity);
+      else if (loss.is_string() && loss.string == "-inf")
+        t.losses.push_back(-kInfinity);
+      else
+        diagnostics_.error(loss.place, fmt::format("a loss must be a number, found {}", kind_name(loss.kind)),
+                           "or \"nan\", \"inf\", \"-inf\"");
     }
   }
 
@@ -150,7 +163,8 @@ class TraceReader {
       RankTrace rank;
       rank.rank = r.integer("rank", {.min = 0, .max = t.world - 1});
       if (!t.ranks.empty() && rank.rank <= t.ranks.back().rank)
-        diagnostics_.error(r.place("rank"), fmt::format("rank {} follows rank {}", rank.rank, t.ranks.back().rank),
+        diagnostics_.error(r.place("rank"),
+                           fmt::format("rank {} follows rank {}", rank.rank, t.ranks.back().rank),
                            "ranks must ascend");
       rank.peak_live_bytes = r.integer("peak_live_bytes", {});
       rank.peak_host_bytes = r.integer("peak_host_bytes", {});
@@ -168,7 +182,8 @@ class TraceReader {
     std::array<ColumnReader, kColumns.size()> columns;
     for (std::size_t c = 0; c < columns.size(); ++c) {
       const Json& column = r.required(kColumns[c]);
-      if (column.is_string()) columns[c] = ColumnReader(column, kColumns[c], diagnostics_);
+      if (column.is_string())
+        columns[c] = ColumnReader(column, kColumns[c], diagnostics_);
       else if (!column.is_null())
         diagnostics_.error(column.place, fmt::format("{} must be a string of integers, found {}", kColumns[c],
                                                      kind_name(column.kind)));
@@ -181,7 +196,8 @@ class TraceReader {
   }
 
   // The record behind `record`.
-  bool read_record(const Trace& t, bool is_first, std::array<ColumnReader, kColumns.size()>& columns, TraceRecord& record) {
+  bool read_record(const Trace& t, bool is_first, std::array<ColumnReader, kColumns.size()>& columns,
+                   TraceRecord& record) {
     std::int64_t step = 0, op = 0, ready = 0, wait = 0, duration = 0;
     if (!columns[0].next(step) || !columns[1].next(op) || !columns[2].next(ready) || !columns[3].next(wait) ||
         !columns[4].next(duration))
@@ -193,15 +209,19 @@ class TraceReader {
     if (op < 0 || op > std::numeric_limits<std::uint32_t>::max())
       return columns[1].refuse(fmt::format("{} is no op id", op));
     if (!is_first && (step < record.step || (step == record.step && op <= record.op)))
-      return columns[1].refuse(fmt::format("op {} of step {} follows op {} of step {}", op, step, record.op, record.step),
-                               "records must be ordered by step, then op");
+      return columns[1].refuse(
+          fmt::format("op {} of step {} follows op {} of step {}", op, step, record.op, record.step),
+          "records must be ordered by step, then op");
     if (ready < -kLongest || ready > kLongest) return columns[2].refuse("this time is out of range");
     if (wait < 0) return columns[3].refuse("an op began before it was ready");
     if (duration < 0) return columns[4].refuse("an op ended before it began");
-    if (wait > kLongest - std::max<std::int64_t>(ready, 0)) return columns[3].refuse("this time is out of range");
+    if (wait > kLongest - std::max<std::int64_t>(ready, 0))
+      return columns[3].refuse("this time is out of range");
     const std::int64_t begin = ready + wait;
-    if (duration > kLongest - std::max<std::int64_t>(begin, 0)) return columns[4].refuse("this time is out of range");
-    record = {static_cast<std::int32_t>(step), static_cast<std::uint32_t>(op), ready, begin, begin + duration};
+    if (duration > kLongest - std::max<std::int64_t>(begin, 0))
+      return columns[4].refuse("this time is out of range");
+    record = {static_cast<std::int32_t>(step), static_cast<std::uint32_t>(op), ready, begin,
+              begin + duration};
     return true;
   }
 
@@ -215,11 +235,13 @@ class TraceReader {
     const Json* json = r_.child("representative");
     if (json == nullptr) {
       if (t.complete && static_cast<std::int64_t>(t.ranks.size()) != t.world)
-        diagnostics_.error(r_.place("ranks"), fmt::format("{} of {} ranks are here", t.ranks.size(), t.world),
-                           "\"representative\" says who stands for the others; \"complete\": false, that some are lost");
+        diagnostics_.error(
+            r_.place("ranks"), fmt::format("{} of {} ranks are here", t.ranks.size(), t.world),
+            "\"representative\" says who stands for the others; \"complete\": false, that some are lost");
       return;
     }
-    if (!json->is_string()) return diagnostics_.error(json->place, "representative must be a string of integers");
+    if (!json->is_string())
+      return diagnostics_.error(json->place, "representative must be a string of integers");
     ColumnReader column(*json, "representative", diagnostics_);
     std::int64_t rank = 0, difference = 0;
     for (std::int64_t i = 0; i < t.world; ++i) {
@@ -301,11 +323,13 @@ Trace read_trace(const std::string& path) {
 void write_trace(const std::string& path, const Trace& trace) {
   const std::string text = record_count(trace) > kMostTraceRecords ? std::string() : trace_text(trace);
   if (text.empty() || text.size() > kMostBytes)
-    throw WorldError(fmt::format("{}: a trace of {} records is larger than a trace file may be; keep fewer steps", path,
-                                 record_count(trace)));
+    throw WorldError(
+        fmt::format("{}: a trace of {} records is larger than a trace file may be; keep fewer steps", path,
+                    record_count(trace)));
   std::error_code unknown;
   const std::filesystem::file_status status = std::filesystem::status(path, unknown);
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) return write_whole(path, text);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    return write_whole(path, text);
   // A link keeps pointing where it did.
   const std::string target =
       std::filesystem::exists(status) ? std::filesystem::canonical(path, unknown).string() : path;

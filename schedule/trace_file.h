@@ -1,6 +1,7 @@
-// A Trace as a file: one JSON document, "schema": "orrery-trace/1" (docs/reference/trace.md). The records of a rank are
-// columns, each one string of integers, of differences where values grow, with runs written as value*count. So a record takes
-// about 13 bytes, any JSON reader can read it, and ours keeps no value apart for each number.
+// A Trace as a file: one JSON document, "schema": "orrery-trace/1" (docs/reference/trace.md). The records of
+// a rank are columns, each one string of integers, of differences where values grow, with runs written as
+// value*count. So a record takes about 13 bytes, any JSON reader can read it, and ours keeps no value apart
+// for each number.
 //
 // Cost: about 50 ns a record each way. A file holds at most kMostTraceRecords records and 64 MiB.
 #pragma once
@@ -24,8 +25,9 @@ Trace parse_trace(std::shared_ptr<const SourceFile> source, Diagnostics& diagnos
 // Throws InputError: no such file, no trace, a damaged one.
 Trace read_trace(const std::string& path);
 
-// The file is either the old one or wholly the new one: it is written beside its name and renamed. What is no regular file
-// (a pipe, /dev/null) is written in place. Throws WorldError, also for a trace that could not be read back for its size.
+// The file is either the old one or wholly the new one: it is written beside its name and renamed. What is no
+// regular file (a pipe, /dev/null) is written in place. Throws WorldError, also for a trace that could not be
+// read back for its size.
 void write_trace(const std::string& path, const Trace& trace);
 
 }  // namespace orrery::schedule

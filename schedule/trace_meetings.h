@@ -1,7 +1,8 @@
-// Which ops of different ranks are sides of one message, and when all of them were ready. The rules are those of
-// docs/schedule.md, section 8: the k-th collective that a rank issues in a group meets the k-th of every other member;
-// the k-th send from a to b meets the k-th receive at b from a, counted for each group and direction. Counting is over the
-// op ids of the schedule, not over records, so a record that is missing shifts nothing.
+// Which ops of different ranks are sides of one message, and when all of them were ready. The rules are those
+// of docs/schedule.md, section 8: the k-th collective that a rank issues in a group meets the k-th of every
+// other member; the k-th send from a to b meets the k-th receive at b from a, counted for each group and
+// direction. Counting is over the op ids of the schedule, not over records, so a record that is missing
+// shifts nothing.
 //
 // Cost: a hash look-up a record; the counts are made once per distinct program.
 #pragma once
@@ -45,8 +46,9 @@ class MeetingTable {
   std::vector<std::vector<Side>> sides_;  // [program][op id]
 };
 
-// Sets begin_ns of every communication op to the latest ready_ns of its meeting's sides, at most its own end_ns: clocks of
-// different ranks differ a little. Other ops stay as they are. Every op id of the trace must be one of its rank's program.
+// Sets begin_ns of every communication op to the latest ready_ns of its meeting's sides, at most its own
+// end_ns: clocks of different ranks differ a little. Other ops stay as they are. Every op id of the trace
+// must be one of its rank's program.
 void fill_begins(const Schedule& schedule, Trace& trace);
 
 }  // namespace orrery::schedule

@@ -1,5 +1,5 @@
-// What the op ids of a Trace mean: an id is a position in the rank's host issue order, and here is what stands there.
-// All ranks of a program share one list. Cost: 12 bytes an op of a step.
+// What the op ids of a Trace mean: an id is a position in the rank's host issue order, and here is what
+// stands there. All ranks of a program share one list. Cost: 12 bytes an op of a step.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// `compare`: one column a scenario, and what was measured beside what is predicted: a few numbers of the scenario's own, or
-// every op of a trace.
+// `compare`: one column a scenario, and what was measured beside what is predicted: a few numbers of the
+// scenario's own, or every op of a trace.
 #include <chrono>
 #include <memory>
 
@@ -38,17 +38,25 @@ std::vector<Result> predict_all(const std::vector<scenarios::Scenario>& scenario
   return results;
 }
 
-int compare_measured(const CompareOptions& o, const std::vector<scenarios::Scenario>& scenarios, Output& out) {
+int compare_measured(const CompareOptions& o, const std::vector<scenarios::Scenario>& scenarios,
+                     Output& out) {
   if (scenarios.size() != 1)
     throw InputError("error: --measured takes one scenario\n  hint: compare each with its own trace\n");
   if (o.measured.size() > 2)
-    throw InputError("error: --measured stands once or twice\n  hint: one trace beside the prediction, or two beside each other\n");
+    throw InputError(
+        "error: --measured stands once or twice\n  hint: one trace beside the prediction, or two beside each "
+        "other\n");
   std::vector<std::string> inputs = o.measured;
   inputs.push_back(scenarios.front().path);
   refuse_to_overwrite("--trace", o.trace, inputs);
   compare_with_traces(scenarios.front(),
-                      {.measured = o.measured, .perfetto = o.trace, .json = o.json, .csv = o.csv, .full = o.full,
-                       .emulated_stretch = o.emulated_stretch}, out);
+                      {.measured = o.measured,
+                       .perfetto = o.trace,
+                       .json = o.json,
+                       .csv = o.csv,
+                       .full = o.full,
+                       .emulated_stretch = o.emulated_stretch},
+                      out);
   return kFine;
 }
 
@@ -74,7 +82,8 @@ Action declare_compare(CLI::App& app) {
   declare_scenarios(app, o->scenarios);
   CLI::Option* json =
       app.add_flag("--json", o->json, "One JSON document (docs/reference/result.md), nothing else");
-  app.add_flag("--csv", o->csv, "A CSV table, one row a scenario; with --measured one row an op")->excludes(json);
+  app.add_flag("--csv", o->csv, "A CSV table, one row a scenario; with --measured one row an op")
+      ->excludes(json);
   CLI::Option* fit = app.add_flag("--require-fit", o->require_fit, "Exit with 1 where a plan does not fit");
   app.add_flag("--full", o->full, "Simulate every rank and microbatch, also those that are alike");
   CLI::Option* measured =
@@ -84,7 +93,8 @@ Action declare_compare(CLI::App& app) {
           ->type_name("TRACE")
           ->allow_extra_args(false)
           ->excludes(fit);
-  app.add_option("--emulated-stretch", o->emulated_stretch, "With --measured: the trace is of emulated kernels, this many times as long")
+  app.add_option("--emulated-stretch", o->emulated_stretch,
+                 "With --measured: the trace is of emulated kernels, this many times as long")
       ->type_name("FACTOR")
       ->check(CLI::PositiveNumber)
       ->needs(measured);

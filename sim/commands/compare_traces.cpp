@@ -17,7 +17,8 @@
 namespace orrery::sim {
 namespace {
 
-schedule::Trace read_of(const schedule::Schedule& schedule, const std::string& path, const std::string& scenario) {
+schedule::Trace read_of(const schedule::Schedule& schedule, const std::string& path,
+                        const std::string& scenario) {
   schedule::Trace trace = schedule::read_trace(path);
   require_trace_of(schedule, trace, path, scenario);
   require_whole_step(schedule, trace, path);
@@ -25,9 +26,12 @@ schedule::Trace read_of(const schedule::Schedule& schedule, const std::string& p
 }
 
 void write(const TraceComparison& c, const CompareTracesOptions& o, Output& out) {
-  if (o.json) out.write(trace_comparison_json(c));
-  else if (o.csv) out.write(trace_comparison_csv(c));
-  else out.write(trace_comparison_text(c));
+  if (o.json)
+    out.write(trace_comparison_json(c));
+  else if (o.csv)
+    out.write(trace_comparison_csv(c));
+  else
+    out.write(trace_comparison_text(c));
 }
 
 }  // namespace
@@ -41,7 +45,8 @@ void compare_with_traces(const scenarios::Scenario& scenario, const CompareTrace
   if (two)
     first = read_of(schedule, o.measured.front(), scenario.path);
   else
-    first = to_trace(scenario, predict(scenario, with_steady_trace(predict_options(o.full, o.emulated_stretch))));
+    first =
+        to_trace(scenario, predict(scenario, with_steady_trace(predict_options(o.full, o.emulated_stretch))));
   const TraceComparison comparison =
       compare_traces(scenario, schedule, {two ? "first" : "predicted", two ? o.measured.front() : "", &first},
                      {two ? "second" : "measured", o.measured.back(), &second});

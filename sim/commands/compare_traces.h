@@ -1,4 +1,5 @@
-// `compare --measured TRACE SCENARIO`: what is predicted beside what a run measured; with two traces, one run beside another.
+// `compare --measured TRACE SCENARIO`: what is predicted beside what a run measured; with two traces, one run
+// beside another.
 #pragma once
 
 #include <string>
@@ -13,10 +14,11 @@ struct CompareTracesOptions {
   std::vector<std::string> measured;  // one or two
   std::string perfetto;               // empty: none is written
   bool json = false, csv = false, full = false;
-  double emulated_stretch = 0.0;      // predict.h
+  double emulated_stretch = 0.0;  // predict.h
 };
 
 // Throws InputError for a trace of another schedule.
-void compare_with_traces(const scenarios::Scenario& scenario, const CompareTracesOptions& options, Output& out);
+void compare_with_traces(const scenarios::Scenario& scenario, const CompareTracesOptions& options,
+                         Output& out);
 
 }  // namespace orrery::sim

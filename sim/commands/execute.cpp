@@ -1,5 +1,5 @@
-// `execute`: performs scenarios on this machine. It starts orrery-rt, which stands beside this program, itself or through
-// mpirun, and passes on its output, its exit code and our arguments.
+// `execute`: performs scenarios on this machine. It starts orrery-rt, which stands beside this program,
+// itself or through mpirun, and passes on its output, its exit code and our arguments.
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -22,7 +22,8 @@ namespace orrery::sim {
 namespace {
 
 int end_of(const std::string& program, const ChildEnd& end, bool said_error, const std::string& death) {
-  if (end.signal == 0 && (end.code == kFine || end.code == kWrongInput || end.code == kWorldFailed)) return end.code;
+  if (end.signal == 0 && (end.code == kFine || end.code == kWrongInput || end.code == kWorldFailed))
+    return end.code;
   if (said_error) return kWorldFailed;
   if (!death.empty()) {
     say(fmt::format("error: {}", death));
@@ -43,11 +44,13 @@ struct Performed {
 
 Performed perform_as_threads(const std::string& runtime, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin() + 1, {"--backend", "threads"});
-  const ChildEnd end = run_child({.program = runtime, .arguments = std::move(arguments), .on_output = {}, .on_error = {}});
+  const ChildEnd end =
+      run_child({.program = runtime, .arguments = std::move(arguments), .on_output = {}, .on_error = {}});
   return {end_of("orrery-rt", end, false, {}), end.forwarded != 0};
 }
 
-Performed perform_as_processes(const std::string& runtime, std::vector<std::string> arguments, std::int64_t ranks) {
+Performed perform_as_processes(const std::string& runtime, std::vector<std::string> arguments,
+                               std::int64_t ranks) {
   if (find_program("mpirun").empty())
     throw WorldError("mpirun is not in $PATH; install Open MPI, or use --ranks-as threads");
   arguments.insert(arguments.begin() + 1, {"--backend", "mpi"});
@@ -55,12 +58,15 @@ Performed perform_as_processes(const std::string& runtime, std::vector<std::stri
     std::fwrite(text.data(), 1, text.size(), stderr);
     std::fflush(stderr);
   });
-  const MpiRun of{.ranks = ranks, .cores = std::max(1U, std::thread::hardware_concurrency()), .is_root = ::geteuid() == 0};
-  const ChildEnd end = run_child({.program = "mpirun",
-                                  .arguments = mpirun_arguments(of, runtime, arguments),
-                                  .on_output = {},
-                                  .on_error = [&](std::string_view text) { words.take(text); },
-                                  .first_signal = SIGUSR1});  // mpirun hands that on to the ranks; SIGINT would kill them
+  const MpiRun of{.ranks = ranks,
+                  .cores = std::max(1U, std::thread::hardware_concurrency()),
+                  .is_root = ::geteuid() == 0};
+  const ChildEnd end =
+      run_child({.program = "mpirun",
+                 .arguments = mpirun_arguments(of, runtime, arguments),
+                 .on_output = {},
+                 .on_error = [&](std::string_view text) { words.take(text); },
+                 .first_signal = SIGUSR1});  // mpirun hands that on to the ranks; SIGINT would kill them
   words.finish();
   return {end_of("mpirun", end, words.said_error(), words.death()), end.forwarded != 0};
 }
@@ -71,7 +77,8 @@ void refuse_for_several(const ExecuteArguments& a) {
   for (const char* option : {"--save-trace", "--json", "--save", "--resume", "--emulate"})
     for (const std::string& word : a.passed)
       if (word == option || word.starts_with(std::string(option) + "="))
-        throw InputError(fmt::format("error: {} takes one scenario\n  hint: execute each by itself\n", option));
+        throw InputError(
+            fmt::format("error: {} takes one scenario\n  hint: execute each by itself\n", option));
 }
 
 int execute(const ExecuteArguments& a, Output& out) {
@@ -92,14 +99,16 @@ int execute(const ExecuteArguments& a, Output& out) {
   return worst;
 }
 
-// "Usage: orrery execute SCENARIO... [OPTIONS]": the files are not declared, since options of orrery-rt stand behind them.
+// "Usage: orrery execute SCENARIO... [OPTIONS]": the files are not declared, since options of orrery-rt stand
+// behind them.
 class UsageWithScenario : public CLI::Formatter {
  public:
   UsageWithScenario() { column_width(28); }
   std::string make_usage(const CLI::App* app, std::string name) const override {
     std::string usage = CLI::Formatter::make_usage(app, std::move(name));
     const std::size_t options = usage.find(" [OPTIONS]");
-    if (options != std::string::npos) usage.replace(options, 10, " SCENARIO... [OPTIONS] [OPTIONS OF orrery-rt]");
+    if (options != std::string::npos)
+      usage.replace(options, 10, " SCENARIO... [OPTIONS] [OPTIONS OF orrery-rt]");
     return usage;
   }
 };
@@ -110,7 +119,8 @@ Action declare_execute(CLI::App& app) {
   const auto ranks_as = std::make_shared<std::string>();
   app.prefix_command();
   app.formatter(std::make_shared<UsageWithScenario>());
-  app.add_option("--ranks-as", *ranks_as, "Ranks are threads of one process (the default), or processes (through mpirun)")
+  app.add_option("--ranks-as", *ranks_as,
+                 "Ranks are threads of one process (the default), or processes (through mpirun)")
       ->type_name("threads|mpi");
   return [ranks_as, &app](Output& out) {
     std::vector<std::string> words = app.remaining();

@@ -67,7 +67,8 @@ ExecuteArguments parse_execute(const std::vector<std::string>& words) {
     }
   }
   if (parsed.scenarios.empty() && !parsed.help)
-    refuse(parsed.passed.empty() ? "execute needs a scenario file" : "the scenario file comes first, before options",
+    refuse(parsed.passed.empty() ? "execute needs a scenario file"
+                                 : "the scenario file comes first, before options",
            "orrery execute SCENARIO --steps 10");
   return parsed;
 }

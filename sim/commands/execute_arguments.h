@@ -1,5 +1,5 @@
-// The command line of `execute`: scenario files first, then anything. What is ours (--ranks-as, --help) is taken out, all
-// else is passed on to orrery-rt as it stands, so that its options are declared once, by it.
+// The command line of `execute`: scenario files first, then anything. What is ours (--ranks-as, --help) is
+// taken out, all else is passed on to orrery-rt as it stands, so that its options are declared once, by it.
 #pragma once
 
 #include <cstdint>

@@ -12,8 +12,8 @@ namespace {
 constexpr std::size_t kDashes = 60;  // Open MPI writes 74
 
 constexpr std::array<std::string_view, 4> kKnownBlocks = {
-    "MPI_ABORT was invoked on rank", "Primary job  terminated normally", "mpirun detected that one or more processes",
-    "mpirun noticed that process rank"};
+    "MPI_ABORT was invoked on rank", "Primary job  terminated normally",
+    "mpirun detected that one or more processes", "mpirun noticed that process rank"};
 // "[host:1234] ..." behind blocks of which several were alike.
 constexpr std::array<std::string_view, 2> kKnownLines = {"sent help message", "orte_base_help_aggregate"};
 constexpr std::string_view kForwarding = "mpirun: Forwarding signal";
@@ -25,7 +25,8 @@ bool is_rule(std::string_view line) {
 
 // A line of which this is the beginning may turn out to be mpirun's.
 bool may_be_theirs(std::string_view begin) {
-  return begin.starts_with('-') || begin.starts_with('[') || begin.starts_with(kForwarding) || kForwarding.starts_with(begin);
+  return begin.starts_with('-') || begin.starts_with('[') || begin.starts_with(kForwarding) ||
+         kForwarding.starts_with(begin);
 }
 
 template <std::size_t n>
@@ -69,11 +70,14 @@ void MpirunWords::line(std::string_view line) {
   const bool goes_on = in_kept_line_;
   if (!goes_on && is_rule(line)) {
     block_ += line;
-    if (in_block_) end_block();
-    else in_block_ = true;
+    if (in_block_)
+      end_block();
+    else
+      in_block_ = true;
   } else if (in_block_) {
     block_ += line;
-  } else if (goes_on || !(line.starts_with(kForwarding) || (line.starts_with('[') && holds_one_of(line, kKnownLines)))) {
+  } else if (goes_on ||
+             !(line.starts_with(kForwarding) || (line.starts_with('[') && holds_one_of(line, kKnownLines)))) {
     keep(line);
   }
 }

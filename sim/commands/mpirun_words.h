@@ -1,6 +1,6 @@
-// What `mpirun` adds to the standard error of a job that fails: blocks between lines of dashes that say in several ways that a
-// process ended. The user is to read what the ranks said instead, so those blocks are left out; one that we do not know is kept.
-// Written after Open MPI 4.1.
+// What `mpirun` adds to the standard error of a job that fails: blocks between lines of dashes that say in
+// several ways that a process ended. The user is to read what the ranks said instead, so those blocks are
+// left out; one that we do not know is kept. Written after Open MPI 4.1.
 #pragma once
 
 #include <functional>
@@ -17,8 +17,10 @@ class MpirunWords {
   void take(std::string_view text);
   void finish();  // no more text comes
 
-  bool said_error() const { return said_error_; }          // a line "error: ..." was kept
-  const std::string& death() const { return death_; }      // "rank 1 was ended by signal 9 (Killed)"; empty: none was
+  bool said_error() const { return said_error_; }  // a line "error: ..." was kept
+  const std::string& death() const {
+    return death_;
+  }  // "rank 1 was ended by signal 9 (Killed)"; empty: none was
 
  private:
   void line(std::string_view line);  // with its newline

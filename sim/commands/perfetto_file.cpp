@@ -26,7 +26,8 @@ void PerfettoFile::fail(const char* what) const {
   throw WorldError(fmt::format("{}: {}: {}", path_, what, std::strerror(errno)));
 }
 
-void refuse_to_overwrite(const std::string& option, const std::string& path, const std::vector<std::string>& inputs) {
+void refuse_to_overwrite(const std::string& option, const std::string& path,
+                         const std::vector<std::string>& inputs) {
   std::error_code missing;  // a file that does not exist yet is nobody's input
   for (const std::string& input : inputs)
     if (!path.empty() && std::filesystem::equivalent(path, input, missing))

@@ -1,5 +1,5 @@
-// The file for Perfetto that `run --trace` and `compare --trace` write. It is opened before anything is simulated, so that
-// nobody waits for a file that cannot be written.
+// The file for Perfetto that `run --trace` and `compare --trace` write. It is opened before anything is
+// simulated, so that nobody waits for a file that cannot be written.
 #pragma once
 
 #include <fstream>
@@ -22,6 +22,7 @@ class PerfettoFile {
 };
 
 // Throws InputError where writing `path`, named by `option`, would overwrite one of the inputs.
-void refuse_to_overwrite(const std::string& option, const std::string& path, const std::vector<std::string>& inputs);
+void refuse_to_overwrite(const std::string& option, const std::string& path,
+                         const std::vector<std::string>& inputs);
 
 }  // namespace orrery::sim

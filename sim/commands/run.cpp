@@ -55,7 +55,8 @@ void write_results(const RunOptions& o, const std::vector<scenarios::Scenario>& 
 }
 
 // The last steps of a longer simulation, so that a saved trace is steady, whatever is reported.
-void save_trace(const std::string& path, const scenarios::Scenario& scenario, bool full, double emulated_stretch) {
+void save_trace(const std::string& path, const scenarios::Scenario& scenario, bool full,
+                double emulated_stretch) {
   PredictOptions options = with_steady_trace(predict_options(full, emulated_stretch));
   options.verify = false;  // it was
   schedule::write_trace(path, to_trace(scenario, predict(scenario, options)));
@@ -63,10 +64,12 @@ void save_trace(const std::string& path, const scenarios::Scenario& scenario, bo
 
 // Of the options that write a file.
 void check_files(const RunOptions& o, const std::vector<scenarios::Scenario>& scenarios) {
-  for (const auto& [option, path] : {std::pair<std::string, std::string>{"--trace", o.trace}, {"--save-trace", o.saved_trace}}) {
+  for (const auto& [option, path] :
+       {std::pair<std::string, std::string>{"--trace", o.trace}, {"--save-trace", o.saved_trace}}) {
     if (path.empty()) continue;
     if (scenarios.size() > 1)
-      throw InputError(fmt::format("error: {} takes one scenario\n  hint: run each with a trace file of its own\n", option));
+      throw InputError(fmt::format(
+          "error: {} takes one scenario\n  hint: run each with a trace file of its own\n", option));
     refuse_to_overwrite(option, path, {scenarios.front().path});
   }
 }
@@ -111,8 +114,9 @@ Action declare_run(CLI::App& app) {
   app.add_option("--save-trace", o->saved_trace,
                  "Write a trace of three steps as orrery-rt writes them (docs/reference/trace.md)")
       ->type_name("FILE");
-  app.add_option("--emulated-stretch", o->emulated_stretch,
-                 "Predict what `orrery execute --emulate` performs: kernels are waits, this many times as long")
+  app.add_option(
+         "--emulated-stretch", o->emulated_stretch,
+         "Predict what `orrery execute --emulate` performs: kernels are waits, this many times as long")
       ->type_name("FACTOR")
       ->check(CLI::PositiveNumber);
   app.add_option("--tokens", o->tokens, "How many steps, hours and GPU-hours to N tokens")->type_name("N");

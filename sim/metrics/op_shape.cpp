@@ -9,11 +9,13 @@
 
 namespace orrery::sim {
 
-std::string op_shape_text(const schedule::Schedule& schedule, const schedule::Program& program, const schedule::Op& op) {
+std::string op_shape_text(const schedule::Schedule& schedule, const schedule::Program& program,
+                          const schedule::Op& op) {
   if (schedule::is_communication(op.kind) || schedule::is_copy(op.kind))
     return human_bytes(schedule::message_bytes(program, op));
   const schedule::KernelShape& s = schedule.shapes[op.shape];
-  if (op.kind == schedule::OpKind::gemm) return fmt::format("{} {}x{}x{}", schedule::name(s.layout), s.m, s.n, s.k);
+  if (op.kind == schedule::OpKind::gemm)
+    return fmt::format("{} {}x{}x{}", schedule::name(s.layout), s.m, s.n, s.k);
   if (s.head_dim > 0)
     return s.kv_heads > 0 && s.kv_heads != s.heads
                ? fmt::format("b{} s{} h{}/{} d{}", s.batch, s.sequence, s.heads, s.kv_heads, s.head_dim)
@@ -23,7 +25,8 @@ std::string op_shape_text(const schedule::Schedule& schedule, const schedule::Pr
     return view.access != schedule::Access::read && view.count() > 0;
   });
   if (written == views.end()) return {};
-  return written->rows == 1 ? fmt::format("{}", written->columns) : fmt::format("{}x{}", written->rows, written->columns);
+  return written->rows == 1 ? fmt::format("{}", written->columns)
+                            : fmt::format("{}x{}", written->rows, written->columns);
 }
 
 }  // namespace orrery::sim

@@ -1,4 +1,5 @@
-// Quantiles of measured values, interpolated between neighbours (type 7 of Hyndman and Fan 1996, as R and NumPy do).
+// Quantiles of measured values, interpolated between neighbours (type 7 of Hyndman and Fan 1996, as R and
+// NumPy do).
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,8 @@ inline double quantile(std::vector<double> values, double q) {
   const double at = q * static_cast<double>(values.size() - 1);
   const auto below = static_cast<std::size_t>(at);
   const double rest = at - static_cast<double>(below);
-  return below + 1 < values.size() ? values[below] + rest * (values[below + 1] - values[below]) : values[below];
+  return below + 1 < values.size() ? values[below] + rest * (values[below + 1] - values[below])
+                                   : values[below];
 }
 
 inline double median(std::vector<double> values) { return quantile(std::move(values), 0.5); }

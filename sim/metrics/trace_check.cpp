@@ -36,7 +36,8 @@ std::string differences(const schedule::Schedule& schedule, const schedule::Trac
     if (here != there) line(fmt::format("ops of rank {} in a step", rank.rank), there, here);
   }
   if (!text.empty()) return text;
-  return "  name, ranks and ops of a step are the same: the model's sizes, the batch, or the version of Orrery that "
+  return "  name, ranks and ops of a step are the same: the model's sizes, the batch, or the version of "
+         "Orrery that "
          "compiled it differ\n";
 }
 
@@ -61,21 +62,22 @@ std::int32_t whole_steps_of(const schedule::RankTrace& rank, std::int32_t first_
 
 }  // namespace
 
-void require_trace_of(const schedule::Schedule& schedule, const schedule::Trace& trace, const std::string& path,
-                      const std::string& scenario_path) {
+void require_trace_of(const schedule::Schedule& schedule, const schedule::Trace& trace,
+                      const std::string& path, const std::string& scenario_path) {
   if (trace.fingerprint != schedule::fingerprint(schedule) || trace.world != schedule.world) {
-    const std::string hint =
-        trace.scenario_path.empty() ? "" : fmt::format("  hint: the trace was made from {}\n", trace.scenario_path);
-    throw InputError(fmt::format("{}: error: this trace is of another schedule than {} compiles to\n{}{}", path,
-                                 scenario_path, differences(schedule, trace, scenario_path), hint));
+    const std::string hint = trace.scenario_path.empty()
+                                 ? ""
+                                 : fmt::format("  hint: the trace was made from {}\n", trace.scenario_path);
+    throw InputError(fmt::format("{}: error: this trace is of another schedule than {} compiles to\n{}{}",
+                                 path, scenario_path, differences(schedule, trace, scenario_path), hint));
   }
   const std::vector<std::int64_t> counts = op_counts(schedule);
   for (const schedule::RankTrace& rank : trace.ranks) {
     const std::int64_t ops = counts[static_cast<std::size_t>(schedule.program_group.index(rank.rank))];
     for (const schedule::TraceRecord& r : rank.records)
       if (r.op >= ops)
-        throw InputError(fmt::format("{}: error: rank {} has a record of op {} in step {}, and only {} ops\n", path,
-                                     rank.rank, r.op, r.step, ops));
+        throw InputError(fmt::format("{}: error: rank {} has a record of op {} in step {}, and only {} ops\n",
+                                     path, rank.rank, r.op, r.step, ops));
   }
 }
 
@@ -90,19 +92,21 @@ std::int32_t whole_steps(const schedule::Schedule& schedule, const schedule::Tra
   return whole;
 }
 
-void require_whole_step(const schedule::Schedule& schedule, const schedule::Trace& trace, const std::string& path) {
+void require_whole_step(const schedule::Schedule& schedule, const schedule::Trace& trace,
+                        const std::string& path) {
   if (whole_steps(schedule, trace) > 0) return;
-  throw InputError(fmt::format("{}: error: no step of this trace has a record of every op of every rank\n  hint: {}\n",
-                               path,
-                               trace.complete ? "let the run keep at least one step"
-                                              : "the run was stopped before its first kept step ended"));
+  throw InputError(fmt::format(
+      "{}: error: no step of this trace has a record of every op of every rank\n  hint: {}\n", path,
+      trace.complete ? "let the run keep at least one step"
+                     : "the run was stopped before its first kept step ended"));
 }
 
 std::vector<std::int64_t> ranks_stood_for(const schedule::Trace& trace) {
   std::vector<std::int64_t> weights(trace.ranks.size(), trace.representative.empty() ? 1 : 0);
   for (const std::int64_t rank : trace.representative) {
-    const auto at = std::lower_bound(trace.ranks.begin(), trace.ranks.end(), rank,
-                                     [](const schedule::RankTrace& r, std::int64_t wanted) { return r.rank < wanted; });
+    const auto at =
+        std::lower_bound(trace.ranks.begin(), trace.ranks.end(), rank,
+                         [](const schedule::RankTrace& r, std::int64_t wanted) { return r.rank < wanted; });
     CHECK(at != trace.ranks.end() && at->rank == rank, rank);
     ++weights[static_cast<std::size_t>(at - trace.ranks.begin())];
   }

@@ -7,7 +7,8 @@
 namespace orrery::sim {
 namespace {
 
-TraceSide side_of(const scenarios::Scenario& scenario, const schedule::Schedule& schedule, const ComparedTrace& of) {
+TraceSide side_of(const scenarios::Scenario& scenario, const schedule::Schedule& schedule,
+                  const ComparedTrace& of) {
   TraceSide side{.word = of.word,
                  .source = of.source,
                  .trace = of.trace,
@@ -25,7 +26,8 @@ class RanksOf {
     for (const schedule::RankTrace& rank : trace.ranks) ranks_[rank.rank] = &rank;
   }
   const schedule::RankTrace& operator[](std::int64_t rank) const {
-    return *ranks_.at(trace_.representative.empty() ? rank : trace_.representative[static_cast<std::size_t>(rank)]);
+    return *ranks_.at(trace_.representative.empty() ? rank
+                                                    : trace_.representative[static_cast<std::size_t>(rank)]);
   }
 
  private:

@@ -1,5 +1,5 @@
-// One run beside another of the same schedule: what is predicted beside what was measured, or two measurements. All that the
-// reports print (sim/report/trace_comparison_*).
+// One run beside another of the same schedule: what is predicted beside what was measured, or two
+// measurements. All that the reports print (sim/report/trace_comparison_*).
 #pragma once
 
 #include <string>
@@ -48,8 +48,8 @@ struct TraceComparison {
   double error(double of_first, double of_second) const;
 };
 
-// `first` and `second` are traces of the schedule with a whole step (trace_check.h), and live as long as the comparison;
-// the first is a prediction where its word is "predicted".
+// `first` and `second` are traces of the schedule with a whole step (trace_check.h), and live as long as the
+// comparison; the first is a prediction where its word is "predicted".
 struct ComparedTrace {
   std::string word, source;
   const schedule::Trace* trace = nullptr;

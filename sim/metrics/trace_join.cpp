@@ -18,7 +18,9 @@ namespace {
 using schedule::Op;
 using schedule::Program;
 
-double duration_s(const schedule::TraceRecord& r) { return static_cast<double>(r.end_ns - r.begin_ns) * 1e-9; }
+double duration_s(const schedule::TraceRecord& r) {
+  return static_cast<double>(r.end_ns - r.begin_ns) * 1e-9;
+}
 double wait_s(const schedule::TraceRecord& r) { return static_cast<double>(r.begin_ns - r.ready_ns) * 1e-9; }
 
 // Times of the ops of one rank over the whole steps.
@@ -115,12 +117,15 @@ class Joiner {
     TraceJoin joined{.ops = {}, .kinds = kinds(), .groups = groups_};
     const auto world = static_cast<double>(schedule_.world);
     for (JoinedGroup& g : joined.groups)
-      for (double* sum : {&g.count, &g.first_s, &g.second_s, &g.first_wait_s, &g.second_wait_s}) *sum /= world;
+      for (double* sum : {&g.count, &g.first_s, &g.second_s, &g.first_wait_s, &g.second_wait_s})
+        *sum /= world;
     for (const JoinedOp& row : rows_.rows())
       if (row.count > 0) joined.ops.push_back(finished_row(row));
     std::stable_sort(joined.ops.begin(), joined.ops.end(), [](const JoinedOp& a, const JoinedOp& b) {
       const double by_a = std::abs(a.adds_s), by_b = std::abs(b.adds_s);
-      return by_a != by_b ? by_a > by_b : a.second_s * static_cast<double>(a.count) > b.second_s * static_cast<double>(b.count);
+      return by_a != by_b
+                 ? by_a > by_b
+                 : a.second_s * static_cast<double>(a.count) > b.second_s * static_cast<double>(b.count);
     });
     return joined;
   }
@@ -184,7 +189,8 @@ class Joiner {
 
 }  // namespace
 
-TraceJoin join(const schedule::Schedule& schedule, const schedule::Trace& first, const schedule::Trace& second) {
+TraceJoin join(const schedule::Schedule& schedule, const schedule::Trace& first,
+               const schedule::Trace& second) {
   return Joiner(schedule, first, second).join();
 }
 

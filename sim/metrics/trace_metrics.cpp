@@ -41,8 +41,10 @@ Counts counts_of(const schedule::Schedule& schedule, std::int64_t rank, const Op
   if (schedule::is_communication(op.kind)) {
     const schedule::GroupKind group = schedule::kind_of_group(schedule, op.group);
     Counts counts{.running = share(Share::exposed_tensor) + static_cast<unsigned>(group)};
-    if (is_across(schedule, rank, op)) counts.waiting = engine::kBubble;
-    else if (group == schedule::GroupKind::tensor) counts.waiting = engine::kHeldUp;
+    if (is_across(schedule, rank, op))
+      counts.waiting = engine::kBubble;
+    else if (group == schedule::GroupKind::tensor)
+      counts.waiting = engine::kHeldUp;
     return counts;
   }
   if (schedule::is_copy(op.kind)) return {share(Share::host), share(Share::copy)};
@@ -111,7 +113,8 @@ class RankTimes {
     CHECK(count > 0, program.name);
     for (std::size_t step = 0; step < static_cast<std::size_t>(steps); ++step)
       boundaries_.push_back(trace_.records[step * count + first].begin_ns);
-    const std::span<const schedule::TraceRecord> last(trace_.records.data() + (boundaries_.size() - 1) * count, count);
+    const std::span<const schedule::TraceRecord> last(
+        trace_.records.data() + (boundaries_.size() - 1) * count, count);
     std::int64_t end = boundaries_.back();
     for (const schedule::TraceRecord& r : last) end = std::max(end, r.end_ns);
     boundaries_.push_back(end);
@@ -127,7 +130,8 @@ class RankTimes {
     TimeShares s;
     if (step <= 0) return s;
     const double whole = static_cast<double>(step);
-    for (std::size_t i = 0; i < kShares; ++i) s.waterfall[i] = static_cast<double>(account.shares()[i]) / whole;
+    for (std::size_t i = 0; i < kShares; ++i)
+      s.waterfall[i] = static_cast<double>(account.shares()[i]) / whole;
     for (std::size_t g = 0; g < schedule::kGroupKinds; ++g)
       s.communication[g] = static_cast<double>(account.communication()[g]) / whole;
     s.communication_any = static_cast<double>(account.communication_any()) / whole;
@@ -149,7 +153,8 @@ std::span<const TimeShares> averaged(const std::vector<TimeShares>& steps) {
 }  // namespace
 
 double TimeShares::exposed() const {
-  return of(Share::exposed_tensor) + of(Share::exposed_data) + of(Share::exposed_pipe) + of(Share::exposed_other);
+  return of(Share::exposed_tensor) + of(Share::exposed_data) + of(Share::exposed_pipe) +
+         of(Share::exposed_other);
 }
 
 void TimeShares::add(const TimeShares& other, double weight) {
@@ -167,7 +172,8 @@ TraceMetrics trace_metrics(const schedule::Schedule& schedule, const schedule::T
   for (std::size_t i = 0; i < trace.ranks.size(); ++i) {
     const double of_world = static_cast<double>(weights[i]) / static_cast<double>(trace.world);
     const RankTimes times(schedule, trace.ranks[i], steps);
-    for (std::size_t step = 0; step < step_times.size(); ++step) step_times[step] += of_world * times.step_s(step);
+    for (std::size_t step = 0; step < step_times.size(); ++step)
+      step_times[step] += of_world * times.step_s(step);
     RankShares rank{.rank = trace.ranks[i].rank, .shares = {}};
     const std::vector<TimeShares> all = times.shares();
     const std::span<const TimeShares> chosen = averaged(all);

@@ -1,17 +1,19 @@
-// Where the time of the steps in a Trace goes, from its intervals alone: one implementation for simulated and measured ones.
+// Where the time of the steps in a Trace goes, from its intervals alone: one implementation for simulated and
+// measured ones.
 //
-//   step      from the first op of a step to the first op of the next, on each rank, averaged over ranks; the step time is
-//             the median over the steps. First op: of the compute stream, since messages and input are issued ahead. The last
-//             step has no next one: its own span, to the end of its last op, is told apart, and is the step time where there
-//             is no other.
-//   waterfall each instant of a rank goes to the first that applies (DESIGN.md section 6; engine/account.h): compute, exposed
-//             transfers by group, copies, host (an op was ready and did not begin, or the CPU optimizer runs), bubble (a
-//             message between pipeline stages was ready and waited for its other side), other wait. Shares are averaged over
-//             steps and ranks, and sum to 1.
+//   step           from the first op of a step to the first op of the next, on each rank, averaged over
+//                  ranks; the step time is the median over the steps. First op: of the compute stream, since
+//                  messages and input are issued ahead. The last step has no next one: its own span, to the
+//                  end of its last op, is told apart, and is the step time where there is no other.
+//   waterfall      each instant of a rank goes to the first that applies (DESIGN.md section 6;
+//                  engine/account.h): compute, exposed transfers by group, copies, host (an op was ready and
+//                  did not begin, or the CPU optimizer runs), bubble (a message between pipeline stages was
+//                  ready and waited for its other side), other wait. Shares are averaged over steps and
+//                  ranks, and sum to 1.
 //   communication  total: a transfer is active on the rank; exposed: and no compute runs there.
 //
-// An interval belongs to the steps that it overlaps. What is left over of a step before the first kept one is not there, so
-// from three steps on the shares leave out the first.
+// An interval belongs to the steps that it overlaps. What is left over of a step before the first kept one is
+// not there, so from three steps on the shares leave out the first.
 // Cost: sorting the intervals of each rank.
 #pragma once
 
@@ -45,7 +47,7 @@ struct TraceMetrics {
   double step_time_s = 0.0;
   std::vector<double> step_times_s;  // what it is the median of
   double last_step_span_s = 0.0;
-  TimeShares shares;               // averaged over ranks
+  TimeShares shares;              // averaged over ranks
   std::vector<RankShares> ranks;  // as in the trace
 };
 

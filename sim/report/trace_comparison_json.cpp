@@ -23,7 +23,8 @@ Out group_fractions(const double* of) {
 
 Out shares(const TimeShares& s) {
   Out waterfall = Out::object();
-  for (std::size_t i = 0; i < kShares; ++i) waterfall[std::string(key_of(static_cast<Share>(i)))] = s.waterfall[i];
+  for (std::size_t i = 0; i < kShares; ++i)
+    waterfall[std::string(key_of(static_cast<Share>(i)))] = s.waterfall[i];
   const auto exposed = s.waterfall.data() + static_cast<std::size_t>(Share::exposed_tensor);
   return {{"waterfall", waterfall},
           {"comm",
@@ -89,7 +90,8 @@ Out memory(const TraceComparison& c, const std::string& a, const std::string& b)
                      {b + "_host_bytes", m.second_host},
                      {"arena_bytes", m.second_arena},
                      {"packing_loss_fraction", m.packing_loss()}});
-  const bool equal = std::all_of(c.memory.begin(), c.memory.end(), [](const RankMemory& m) { return m.equal(); });
+  const bool equal =
+      std::all_of(c.memory.begin(), c.memory.end(), [](const RankMemory& m) { return m.equal(); });
   return {{"equal", equal}, {"per_rank", ranks}};
 }
 
@@ -135,12 +137,12 @@ std::string trace_comparison_json(const TraceComparison& c) {
 }
 
 std::string trace_comparison_csv(const TraceComparison& c) {
-  std::string text = fmt::format("op,kind,group,shape,count,{0}_s,{1}_s,{1}_p10_s,{1}_p90_s,adds_s\n", c.first.word,
-                                 c.second.word);
+  std::string text = fmt::format("op,kind,group,shape,count,{0}_s,{1}_s,{1}_p10_s,{1}_p90_s,adds_s\n",
+                                 c.first.word, c.second.word);
   for (const JoinedOp& op : c.join.ops)
     text += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", csv_field(op.name), schedule::name(op.kind),
-                        group_of(c, op), csv_field(op.shape), op.count, op.first_s, op.second_s, op.second_p10_s,
-                        op.second_p90_s, op.adds_s);
+                        group_of(c, op), csv_field(op.shape), op.count, op.first_s, op.second_s,
+                        op.second_p10_s, op.second_p90_s, op.adds_s);
   return text;
 }
 

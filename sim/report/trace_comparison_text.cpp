@@ -20,7 +20,9 @@ constexpr std::size_t kWorstOps = 12;
 constexpr std::size_t kListedRanks = 8;
 
 // One decimal; what rounds to 0 has no minus.
-std::string signed_tenths(double value) { return fmt::format("{:+.1f}", std::round(10.0 * value) / 10.0 + 0.0); }
+std::string signed_tenths(double value) {
+  return fmt::format("{:+.1f}", std::round(10.0 * value) / 10.0 + 0.0);
+}
 std::string signed_percent(double error) { return signed_tenths(100.0 * error) + " %"; }
 std::string signed_seconds(double seconds) {
   return (seconds < 0.0 ? "-" : "+") + seconds_text(std::abs(seconds));
@@ -39,10 +41,12 @@ std::string points(const TraceComparison& c, double first, double second) {
 
 std::string source_line(const TraceSide& side) {
   const schedule::Trace& t = *side.trace;
-  const std::string steps = fmt::format("{} step{} from step {}", side.steps, side.steps == 1 ? "" : "s", t.first_step);
+  const std::string steps =
+      fmt::format("{} step{} from step {}", side.steps, side.steps == 1 ? "" : "s", t.first_step);
   const std::string stopped = t.complete ? "" : "; the run was stopped";
   const std::string where = side.source + (side.source.empty() || t.machine.empty() ? "" : ": ") + t.machine;
-  return wrapped(fmt::format("{}, {}{}", where, steps, stopped), fmt::format("  {}  ", padded(side.word, 10)));
+  return wrapped(fmt::format("{}, {}{}", where, steps, stopped),
+                 fmt::format("  {}  ", padded(side.word, 10)));
 }
 
 std::string header(const TraceComparison& c) {
@@ -53,7 +57,8 @@ std::string header(const TraceComparison& c) {
 
 Row quantity(const TraceComparison& c, const std::string& what, double first, double second,
              std::string (*text)(double)) {
-  return {what, text(first), text(second), second > 0.0 && first > 0.0 ? signed_percent(c.error(first, second)) : ""};
+  return {what, text(first), text(second),
+          second > 0.0 && first > 0.0 ? signed_percent(c.error(first, second)) : ""};
 }
 
 std::string spread_text(const std::vector<double>& values) {
@@ -105,11 +110,12 @@ std::string groups(const TraceComparison& c) {
   for (std::size_t g = 0; g < schedule::kGroupKinds; ++g) {
     const JoinedGroup& group = c.join.groups[g];
     if (group.count == 0.0) continue;
-    Row active = quantity(c, std::string(kGroupWords[g]) + ", active", group.first_s, group.second_s, seconds_text);
+    Row active =
+        quantity(c, std::string(kGroupWords[g]) + ", active", group.first_s, group.second_s, seconds_text);
     active.insert(active.begin() + 1, count_text(group.count));
     rows.push_back(std::move(active));
-    rows.push_back({"  waiting for other sides", "", seconds_text(group.first_wait_s), seconds_text(group.second_wait_s),
-                    ""});
+    rows.push_back({"  waiting for other sides", "", seconds_text(group.first_wait_s),
+                    seconds_text(group.second_wait_s), ""});
   }
   return rows.size() > 1 ? "\n" + table_text(rows) : std::string();
 }
@@ -117,7 +123,9 @@ std::string groups(const TraceComparison& c) {
 std::string memory(const TraceComparison& c) {
   const auto unequal = [](const RankMemory& m) { return !m.equal(); };
   const auto by_live = [](const RankMemory& a, const RankMemory& b) { return a.second_live < b.second_live; };
-  const auto by_loss = [](const RankMemory& a, const RankMemory& b) { return a.packing_loss() < b.packing_loss(); };
+  const auto by_loss = [](const RankMemory& a, const RankMemory& b) {
+    return a.packing_loss() < b.packing_loss();
+  };
   const RankMemory& largest = *std::max_element(c.memory.begin(), c.memory.end(), by_live);
   const auto different = std::count_if(c.memory.begin(), c.memory.end(), unequal);
   std::string text = "\nMemory\n";
@@ -129,13 +137,14 @@ std::string memory(const TraceComparison& c) {
     std::size_t listed = 0;
     for (const RankMemory& m : c.memory)
       if (!m.equal() && listed++ < kListedRanks)
-        text += fmt::format("     rank {}: {} {} B, {} {} B; host {} B, {} B\n", m.rank, c.first.word, m.first_live,
-                            c.second.word, m.second_live, m.first_host, m.second_host);
+        text += fmt::format("     rank {}: {} {} B, {} {} B; host {} B, {} B\n", m.rank, c.first.word,
+                            m.first_live, c.second.word, m.second_live, m.first_host, m.second_host);
   }
   const RankMemory& packed = *std::max_element(c.memory.begin(), c.memory.end(), by_loss);
   if (packed.second_arena > 0)
     text += fmt::format("  packing them into one arena takes at most {} more ({}, rank {})\n",
-                        percent_text(packed.packing_loss()), human_bytes(Bytes(packed.second_arena)), packed.rank);
+                        percent_text(packed.packing_loss()), human_bytes(Bytes(packed.second_arena)),
+                        packed.rank);
   return text;
 }
 
@@ -144,15 +153,16 @@ std::string worst_ops(const TraceComparison& c) {
   for (std::size_t i = 0; i < c.join.ops.size() && i < kWorstOps; ++i) {
     const JoinedOp& op = c.join.ops[i];
     rows.push_back({op.name, fmt::format("{}", op.count), seconds_text(op.first_s), seconds_text(op.second_s),
-                    seconds_text(op.second_p10_s), seconds_text(op.second_p90_s),
-                    signed_seconds(op.adds_s)});
+                    seconds_text(op.second_p10_s), seconds_text(op.second_p90_s), signed_seconds(op.adds_s)});
     rows.push_back({fmt::format("  {} {}", schedule::name(op.kind), op.shape)});
   }
   std::string text = "\n" + table_text(rows);
-  text += wrapped(fmt::format("count: in a step, on all ranks. Times are of one op, medians over the steps; p10, p90: the "
-                              "percentiles of the steps, {}. adds: to the sum of a rank's ops in a step",
-                              c.second.word),
-                  "  ");
+  text += wrapped(
+      fmt::format(
+          "count: in a step, on all ranks. Times are of one op, medians over the steps; p10, p90: the "
+          "percentiles of the steps, {}. adds: to the sum of a rank's ops in a step",
+          c.second.word),
+      "  ");
   if (c.join.ops.size() > kWorstOps)
     text += fmt::format("  {} more rows: --csv\n", c.join.ops.size() - kWorstOps);
   return text;

@@ -1,5 +1,5 @@
-// A run beside another of the same schedule, for people: the step, where its time goes, ops by kind, transfers by group,
-// memory, and the ops that make the difference.
+// A run beside another of the same schedule, for people: the step, where its time goes, ops by kind,
+// transfers by group, memory, and the ops that make the difference.
 #pragma once
 
 #include <string>

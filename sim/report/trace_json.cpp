@@ -1,9 +1,9 @@
 // Tracks: one per rank and stream. Ops that are grouped on a stream run side by side, so the second, third,
 // ... of a group have a track of their own beside the stream's. Slices: one per op; before a transfer, one
 // named "wait" from when its own side was ready until all were. Arrows: from a send to its receive, and from
-// the lowest-ranked member of a collective to the others (schedule/trace_meetings.h). Memory: live bytes change
-// in host issue order, which has no time of its own; each change is shown when its op begins, never earlier
-// than the change before it.
+// the lowest-ranked member of a collective to the others (schedule/trace_meetings.h). Memory: live bytes
+// change in host issue order, which has no time of its own; each change is shown when its op begins, never
+// earlier than the change before it.
 #include "sim/report/trace_json.h"
 
 #include <fmt/format.h>
@@ -39,7 +39,9 @@ double us(std::int64_t ns) { return static_cast<double>(ns) * 1e-3; }
 
 class Events {
  public:
-  explicit Events(std::ostream& out) : out_(out) { out_ << "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"; }
+  explicit Events(std::ostream& out) : out_(out) {
+    out_ << "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+  }
   void add(const std::string& text) {
     out_ << (first_ ? "" : ",\n") << text;
     first_ = false;
@@ -74,16 +76,16 @@ class ProcessWriter {
       const std::size_t track = track_of(op);
       write_slices(r, op, track);
       if (const auto key = table.find(process_.rank, r.op))
-        meetings[{r.step, *key}].push_back({process_.id, process_.rank, track, r.begin_ns, r.end_ns,
-                                            op.kind == schedule::OpKind::send});
+        meetings[{r.step, *key}].push_back(
+            {process_.id, process_.rank, track, r.begin_ns, r.end_ns, op.kind == schedule::OpKind::send});
     }
     write_memory();
   }
 
  private:
   void write_name() {
-    events_.add(fmt::format(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":{}}}}})", process_.id,
-                            json_quoted(process_.name)));
+    events_.add(fmt::format(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":{}}}}})",
+                            process_.id, json_quoted(process_.name)));
     events_.add(fmt::format(R"({{"ph":"M","pid":{},"name":"process_sort_index","args":{{"sort_index":{}}}}})",
                             process_.id, process_.id));
   }
@@ -101,11 +103,11 @@ class ProcessWriter {
   void write_track(std::size_t track) {
     std::string text(schedule::name(static_cast<schedule::Stream>(track / kLanes)));
     if (track % kLanes > 0) text += fmt::format(" (grouped {})", track % kLanes + 1);
-    events_.add(fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":{}}}}})", process_.id,
-                            track, json_quoted(text)));
-    events_.add(fmt::format(
-        R"({{"ph":"M","pid":{},"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})", process_.id, track,
-        track));
+    events_.add(fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":{}}}}})",
+                            process_.id, track, json_quoted(text)));
+    events_.add(
+        fmt::format(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})",
+                    process_.id, track, track));
   }
 
   void write_slices(const TraceRecord& r, const Op& op, std::size_t track) {
@@ -119,8 +121,8 @@ class ProcessWriter {
     events_.add(fmt::format(
         R"({{"ph":"X","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"name":{},"cat":{},"args":{{"block":{},"unit":{},"microbatch":{},"op":{},"step":{}}}}})",
         process_.id, track, us(r.begin_ns), us(r.end_ns - r.begin_ns), json_quoted(schedule::name(op.kind)),
-        json_quoted(schedule::name(op.phase)), json_quoted(program_.block(call).name), call.unit, traced.microbatch,
-        r.op, r.step));
+        json_quoted(schedule::name(op.phase)), json_quoted(program_.block(call).name), call.unit,
+        traced.microbatch, r.op, r.step));
   }
 
   void write_memory() {
@@ -130,10 +132,12 @@ class ProcessWriter {
     for (std::size_t next = 0; next < records.size();) {
       const std::int32_t step = records[next].step;
       for (const schedule::MemoryStep& change : timeline) {
-        for (; next < records.size() && records[next].step == step && records[next].op <= change.host_index; ++next)
+        for (; next < records.size() && records[next].step == step && records[next].op <= change.host_index;
+             ++next)
           now = std::max(now, records[next].begin_ns);
-        events_.add(fmt::format(R"({{"ph":"C","pid":{},"ts":{:.3f},"name":"live bytes","args":{{"bytes":{}}}}})",
-                                process_.id, us(now), change.live));
+        events_.add(
+            fmt::format(R"({{"ph":"C","pid":{},"ts":{:.3f},"name":"live bytes","args":{{"bytes":{}}}}})",
+                        process_.id, us(now), change.live));
       }
       while (next < records.size() && records[next].step == step) ++next;
     }
@@ -159,7 +163,8 @@ std::vector<Process> processes_of(const schedule::Schedule& schedule, const Writ
   std::map<std::int64_t, const schedule::RankTrace*> by_rank;
   std::set<std::int64_t> programs;
   for (const schedule::RankTrace& rank : trace.ranks)  // ascending: the lowest rank stands for its program
-    if (ranks != WrittenRanks::one_of_each_program || programs.insert(schedule.program_group.index(rank.rank)).second)
+    if (ranks != WrittenRanks::one_of_each_program ||
+        programs.insert(schedule.program_group.index(rank.rank)).second)
       by_rank[rank.rank] = &rank;
   if (ranks == WrittenRanks::all)
     for (std::size_t rank = 0; rank < trace.representative.size(); ++rank)
@@ -169,8 +174,8 @@ std::vector<Process> processes_of(const schedule::Schedule& schedule, const Writ
     processes.push_back({.id = first_id + rank * id_step,
                          .rank = rank,
                          .records = records,
-                         .name = fmt::format("rank {}{}{} ({})", rank, written.word.empty() ? "" : " ", written.word,
-                                             schedule.program_of(rank).name)});
+                         .name = fmt::format("rank {}{}{} ({})", rank, written.word.empty() ? "" : " ",
+                                             written.word, schedule.program_of(rank).name)});
   return processes;
 }
 
@@ -181,9 +186,10 @@ class ArrowWriter {
   void write(ProcessWriter::Meetings& meetings) {
     for (auto& [key, sides] : meetings) {
       if (sides.size() < 2) continue;
-      std::stable_sort(sides.begin(), sides.end(), [](const ProcessWriter::Side& a, const ProcessWriter::Side& b) {
-        return a.begins_arrow > b.begins_arrow;
-      });
+      std::stable_sort(sides.begin(), sides.end(),
+                       [](const ProcessWriter::Side& a, const ProcessWriter::Side& b) {
+                         return a.begins_arrow > b.begins_arrow;
+                       });
       for (std::size_t i = 1; i < sides.size(); ++i, ++id_) {
         write_end("s", "", sides[0], sides[0].begin);
         write_end("f", R"("bp":"e",)", sides[i], sides[i].begin + (sides[i].end - sides[i].begin) / 2);
@@ -194,8 +200,8 @@ class ArrowWriter {
  private:
   void write_end(const char* phase, const char* binding, const ProcessWriter::Side& side, std::int64_t at) {
     events_.add(fmt::format(
-        R"({{"ph":"{}",{}"id":{},"pid":{},"tid":{},"ts":{:.3f},"name":"transfer","cat":"transfer"}})", phase, binding,
-        id_, side.process, side.track, us(at)));
+        R"({{"ph":"{}",{}"id":{},"pid":{},"tid":{},"ts":{:.3f},"name":"transfer","cat":"transfer"}})", phase,
+        binding, id_, side.process, side.track, us(at)));
   }
 
   Events& events_;
@@ -204,15 +210,16 @@ class ArrowWriter {
 
 }  // namespace
 
-void write_trace_json(std::ostream& out, const schedule::Schedule& schedule, std::span<const WrittenTrace> traces,
-                      WrittenRanks ranks) {
+void write_trace_json(std::ostream& out, const schedule::Schedule& schedule,
+                      std::span<const WrittenTrace> traces, WrittenRanks ranks) {
   const schedule::MeetingTable table(schedule);
   Events events(out);
   ArrowWriter arrows(events);
   const auto count = static_cast<std::int64_t>(traces.size());
   for (std::int64_t i = 0; i < count; ++i) {
     ProcessWriter::Meetings meetings;
-    for (const Process& process : processes_of(schedule, traces[static_cast<std::size_t>(i)], ranks, i, count))
+    for (const Process& process :
+         processes_of(schedule, traces[static_cast<std::size_t>(i)], ranks, i, count))
       ProcessWriter(events, schedule, process).write(table, meetings);
     arrows.write(meetings);
   }

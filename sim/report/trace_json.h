@@ -1,6 +1,7 @@
-// Traces in Chrome's trace format, which ui.perfetto.dev opens: one process a rank, one track a stream, an arrow for every
-// transfer, a counter of live memory. Several traces of one schedule stand in one file, their processes side by side. Times
-// in microseconds. Source: "Trace Event Format" (Google). Cost: linear in the records written.
+// Traces in Chrome's trace format, which ui.perfetto.dev opens: one process a rank, one track a stream, an
+// arrow for every transfer, a counter of live memory. Several traces of one schedule stand in one file, their
+// processes side by side. Times in microseconds. Source: "Trace Event Format" (Google). Cost: linear in the
+// records written.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ struct WrittenTrace {
 };
 
 // The traces are of the schedule (sim/metrics/trace_check.h).
-void write_trace_json(std::ostream& out, const schedule::Schedule& schedule, std::span<const WrittenTrace> traces,
-                      WrittenRanks ranks);
+void write_trace_json(std::ostream& out, const schedule::Schedule& schedule,
+                      std::span<const WrittenTrace> traces, WrittenRanks ranks);
 
 struct TraceJsonOptions {
   bool all_ranks = false;  // else one rank of each distinct program

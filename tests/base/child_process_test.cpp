@@ -1,5 +1,5 @@
-// A child process runs, is heard, is told about signals, and leaves nothing behind. The children are shell scripts; every one
-// writes where it has come to, so that no test rests on time.
+// A child process runs, is heard, is told about signals, and leaves nothing behind. The children are shell
+// scripts; every one writes where it has come to, so that no test rests on time.
 #include "base/child_process.h"
 
 #include <gmock/gmock.h>
@@ -76,7 +76,8 @@ TEST(ChildProcess, WhatCannotBeStartedIsSaid) {
 }
 
 // The signal is sent to us whenever the child says that it is ready for one.
-Heard interrupted(const std::string& script, int signal, std::chrono::milliseconds patience, int first_signal = 0) {
+Heard interrupted(const std::string& script, int signal, std::chrono::milliseconds patience,
+                  int first_signal = 0) {
   Heard heard;
   heard.end = run_child({.program = "sh",
                          .arguments = {"-c", script},
@@ -95,8 +96,9 @@ Heard interrupted(const std::string& script, int signal, std::chrono::millisecon
 
 TEST(ChildProcess, SignalsAreForwardedAndWaitedFor) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    const Heard heard = interrupted("trap 'echo told; exit 3' INT TERM HUP; echo ready; while :; do sleep 0.05; done",
-                                    signal, std::chrono::seconds(60));
+    const Heard heard =
+        interrupted("trap 'echo told; exit 3' INT TERM HUP; echo ready; while :; do sleep 0.05; done", signal,
+                    std::chrono::seconds(60));
     EXPECT_EQ(heard.end.code, 3);
     EXPECT_EQ(heard.end.forwarded, signal);
     EXPECT_THAT(heard.out, HasSubstr("told"));
@@ -111,8 +113,9 @@ TEST(ChildProcess, OneThatDoesNotListenIsKilled) {
 }
 
 TEST(ChildProcess, TheFirstSignalCanBeAnother) {
-  const Heard heard = interrupted("trap 'echo asked; echo ready' USR1; trap 'exit 4' TERM; echo ready; while :; do sleep 0.05; done",
-                                  SIGTERM, std::chrono::seconds(60), SIGUSR1);
+  const Heard heard = interrupted(
+      "trap 'echo asked; echo ready' USR1; trap 'exit 4' TERM; echo ready; while :; do sleep 0.05; done",
+      SIGTERM, std::chrono::seconds(60), SIGUSR1);
   EXPECT_EQ(heard.end.code, 4);
   EXPECT_THAT(heard.out, HasSubstr("ready\nasked\nready\n"));
 }

@@ -1,5 +1,5 @@
-// `execute` starts orrery-rt, passes everything on, and leaves nothing running. System: the built orrery, and shell scripts in
-// the place of orrery-rt and mpirun.
+// `execute` starts orrery-rt, passes everything on, and leaves nothing running. System: the built orrery, and
+// shell scripts in the place of orrery-rt and mpirun.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -144,8 +144,11 @@ TEST_F(Execute, AsProcessesItGoesThroughMpirun) {
   EXPECT_EQ(ran.code, 0);
   EXPECT_THAT(ran.out, HasSubstr("-n 8 "));
   EXPECT_THAT(ran.out, HasSubstr(scratch.path("orrery-rt") + " " + kEight + " --backend mpi --steps 2\n"));
-  if (::geteuid() == 0) { EXPECT_THAT(ran.out, HasSubstr("--allow-run-as-root")); }
-  const Ran more = run({"execute", "scenarios/13b-tp8-pp4.json", "--set", "cluster.nodes=8", "--ranks-as=mpi"});
+  if (::geteuid() == 0) {
+    EXPECT_THAT(ran.out, HasSubstr("--allow-run-as-root"));
+  }
+  const Ran more =
+      run({"execute", "scenarios/13b-tp8-pp4.json", "--set", "cluster.nodes=8", "--ranks-as=mpi"});
   EXPECT_THAT(more.out, HasSubstr("-n 64 ")) << more.err;
   EXPECT_THAT(more.out, HasSubstr("--set cluster.nodes=8"));
 }
@@ -160,9 +163,10 @@ TEST_F(Execute, MpirunsOwnWordsAreLeftOut) {
 
 TEST_F(Execute, WhatOnlyMpirunKnowsIsSaidInOneLine) {
   program("orrery-rt", "exit 1\n");
-  program("mpirun", "echo '--------------------------------------------------------------------------\n"
-                    "mpirun noticed that process rank 1 with PID 0 on node vm exited on signal 9 (Killed).\n"
-                    "--------------------------------------------------------------------------' >&2; exit 137\n");
+  program("mpirun",
+          "echo '--------------------------------------------------------------------------\n"
+          "mpirun noticed that process rank 1 with PID 0 on node vm exited on signal 9 (Killed).\n"
+          "--------------------------------------------------------------------------' >&2; exit 137\n");
   const Ran ran = run({"execute", kEight, "--ranks-as", "mpi"});
   EXPECT_EQ(ran.code, 3);
   EXPECT_EQ(ran.err, "error: rank 1 was ended by signal 9 (Killed)\n");
@@ -185,8 +189,8 @@ TEST_F(Execute, InterruptsAreForwardedAndNothingIsLeft) {
 // If orrery itself is killed, the runtime is told to end.
 TEST_F(Execute, AKilledOrreryLeavesNothingEither) {
   const std::string log = scratch.path("log");
-  program("orrery-rt",
-          "trap 'echo told >> " + log + "; exit 3' TERM\necho runs > " + log + "\nwhile :; do sleep 0.05; done\n");
+  program("orrery-rt", "trap 'echo told >> " + log + "; exit 3' TERM\necho runs > " + log +
+                           "\nwhile :; do sleep 0.05; done\n");
   const int process = start({"execute", kOne});
   while (slurp(log).find("runs\n") == std::string::npos) std::this_thread::yield();
   kill_and_wait(process);

@@ -1,5 +1,5 @@
-// `compare --measured`: a trace beside what is predicted. The measured traces are simulated ones: that of the very scenario,
-// which differs nowhere, and ones whose times were stretched.
+// `compare --measured`: a trace beside what is predicted. The measured traces are simulated ones: that of the
+// very scenario, which differs nowhere, and ones whose times were stretched.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -91,8 +91,9 @@ TEST_F(Measured, TwoMeasurementsBesideEachOther) {
 
 TEST_F(Measured, TheOpsAsATable) {
   const Ran ran = run({"compare", "--measured", slow, kScenario, "--csv"});
-  EXPECT_THAT(ran.out,
-              StartsWith("op,kind,group,shape,count,predicted_s,measured_s,measured_p10_s,measured_p90_s,adds_s\n"));
+  EXPECT_THAT(
+      ran.out,
+      StartsWith("op,kind,group,shape,count,predicted_s,measured_s,measured_p10_s,measured_p90_s,adds_s\n"));
   EXPECT_THAT(ran.out, HasSubstr("\nlayer.forward.1,gemm,,tn 16384x2304x768,384,"));
   EXPECT_THAT(ran.out, HasSubstr(",all_reduce,dp,"));
 }
@@ -104,7 +105,8 @@ TEST_F(Measured, BothInOneFileForPerfetto) {
   for (const char* name : {"rank 0 predicted", "rank 0 measured", "rank 7 predicted", "rank 7 measured"})
     EXPECT_THAT(text, HasSubstr(name));
   Diagnostics diagnostics;
-  EXPECT_TRUE(parse_json(std::make_shared<SourceFile>(SourceFile{"both.json", text}), diagnostics).is_object())
+  EXPECT_TRUE(
+      parse_json(std::make_shared<SourceFile>(SourceFile{"both.json", text}), diagnostics).is_object())
       << diagnostics.text();
 }
 
@@ -115,11 +117,14 @@ TEST_F(Measured, WhatDoesNotBelongTogetherIsRefused) {
     EXPECT_EQ(ran.out, "");
     EXPECT_THAT(ran.err, HasSubstr(why));
   };
-  refused({"compare", "--measured", own, "scenarios/7b-8gpu.json"}, "this trace is of another schedule than scenarios/7b");
-  refused({"compare", "--measured", own, "scenarios/7b-8gpu.json"}, "the trace was made from scenarios/quickstart.json");
+  refused({"compare", "--measured", own, "scenarios/7b-8gpu.json"},
+          "this trace is of another schedule than scenarios/7b");
+  refused({"compare", "--measured", own, "scenarios/7b-8gpu.json"},
+          "the trace was made from scenarios/quickstart.json");
   refused({"compare", "--measured", own, kScenario, "--set", "training.seed=7"}, "another schedule");
   refused({"compare", "--measured", own, kScenario, kScenario}, "--measured takes one scenario");
-  refused({"compare", "--measured", own, "--measured", own, "--measured", own, kScenario}, "stands once or twice");
+  refused({"compare", "--measured", own, "--measured", own, "--measured", own, kScenario},
+          "stands once or twice");
   refused({"compare", "--measured", scratch.path("none.trace"), kScenario}, "no such file");
   refused({"compare", "--measured", kScenario, kScenario}, "\"schema\" in the trace is required");
   refused({"compare", kScenario, "--trace", "x.json"}, "--trace");
@@ -136,7 +141,8 @@ TEST_F(Measured, AStoppedRunIsComparedAsFarAsItCame) {
   for (schedule::RankTrace& rank : trace.ranks) rank.records.pop_back();
   const std::string stopped = scratch.path("stopped.trace");
   schedule::write_trace(stopped, trace);
-  EXPECT_THAT(run({"compare", "--measured", stopped, kScenario}).out, HasSubstr("2 steps from step 1; the run"));
+  EXPECT_THAT(run({"compare", "--measured", stopped, kScenario}).out,
+              HasSubstr("2 steps from step 1; the run"));
   for (schedule::RankTrace& rank : trace.ranks) rank.records.resize(3);
   schedule::write_trace(stopped, trace);
   const Ran nothing = run({"compare", "--measured", stopped, kScenario});

@@ -1,4 +1,5 @@
-// A Trace of a small pipeline, as a run would write it: every op of every rank and step, times drawn from a seed.
+// A Trace of a small pipeline, as a run would write it: every op of every rank and step, times drawn from a
+// seed.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +17,14 @@ namespace orrery::schedule::testing {
 
 inline Schedule parsed_schedule(const std::string& text) {
   Diagnostics diagnostics;
-  Schedule schedule = parse(std::make_shared<const SourceFile>(SourceFile{"test.schedule", text}), diagnostics);
+  Schedule schedule =
+      parse(std::make_shared<const SourceFile>(SourceFile{"test.schedule", text}), diagnostics);
   diagnostics.throw_if_errors();
   return schedule;
 }
 
-inline Trace made_up_trace(const Schedule& schedule, std::int32_t first_step, std::int32_t steps, unsigned seed) {
+inline Trace made_up_trace(const Schedule& schedule, std::int32_t first_step, std::int32_t steps,
+                           unsigned seed) {
   std::mt19937 random(seed);
   const auto below = [&](std::int64_t n) { return static_cast<std::int64_t>(random()) % n; };
   Trace trace{.origin = TraceOrigin::measured,
@@ -34,7 +37,11 @@ inline Trace made_up_trace(const Schedule& schedule, std::int32_t first_step, st
               .steps = steps,
               .losses = {3.5, 2.25, 0.1}};
   for (std::int64_t rank = 0; rank < schedule.world; ++rank) {
-    RankTrace of{.rank = rank, .records = {}, .peak_live_bytes = 4096 + rank, .peak_host_bytes = 512, .arena_bytes = 8192};
+    RankTrace of{.rank = rank,
+                 .records = {},
+                 .peak_live_bytes = 4096 + rank,
+                 .peak_host_bytes = 512,
+                 .arena_bytes = 8192};
     const auto ops = static_cast<std::uint32_t>(traced_ops(schedule.program_of(rank)).size());
     std::int64_t now = -below(1000);
     for (std::int32_t step = first_step; step < first_step + steps; ++step)

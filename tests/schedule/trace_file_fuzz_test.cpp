@@ -1,5 +1,6 @@
-// Damaged trace files: the reader gives a trace that can be written and read again, or reports an error at a place inside the
-// text; it never crashes, hangs or takes memory beyond the file's own measure. Seeded, so every failure can be repeated.
+// Damaged trace files: the reader gives a trace that can be written and read again, or reports an error at a
+// place inside the text; it never crashes, hangs or takes memory beyond the file's own measure. Seeded, so
+// every failure can be repeated.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,7 +46,8 @@ bool is_inside(const Place& place) {
 // Returns whether the text was accepted.
 bool survives(const std::string& text) {
   Diagnostics diagnostics;
-  const Trace trace = parse_trace(std::make_shared<const SourceFile>(SourceFile{"fuzz.trace", text}), diagnostics);
+  const Trace trace =
+      parse_trace(std::make_shared<const SourceFile>(SourceFile{"fuzz.trace", text}), diagnostics);
   for (const Diagnostic& found : diagnostics.all()) {
     EXPECT_TRUE(is_inside(found.place)) << print(found) << text;
     EXPECT_FALSE(print(found).empty());
@@ -53,7 +55,8 @@ bool survives(const std::string& text) {
   if (diagnostics.has_errors()) return false;
   const std::string again = trace_text(trace);
   Diagnostics second;
-  const Trace same = parse_trace(std::make_shared<const SourceFile>(SourceFile{"again.trace", again}), second);
+  const Trace same =
+      parse_trace(std::make_shared<const SourceFile>(SourceFile{"again.trace", again}), second);
   EXPECT_EQ(second.text(), "") << text;
   EXPECT_EQ(trace_text(same), again);
   return true;
@@ -62,7 +65,8 @@ bool survives(const std::string& text) {
 TEST(TraceFileFuzz, EveryPrefixIsRefused) {
   const std::string text = trace_text(seed_trace(1));
   ASSERT_TRUE(survives(text));
-  for (std::size_t length = 0; length + 2 < text.size(); ++length) EXPECT_FALSE(survives(text.substr(0, length))) << length;
+  for (std::size_t length = 0; length + 2 < text.size(); ++length)
+    EXPECT_FALSE(survives(text.substr(0, length))) << length;
 }
 
 TEST(TraceFileFuzz, DamageIsDiagnosedOrHarmless) {

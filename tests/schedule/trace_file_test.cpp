@@ -105,7 +105,8 @@ TEST(TraceFile, BrokenFilesAreRefusedAtTheirPlace) {
   EXPECT_THAT(errors_of(""), HasSubstr("a.trace:1:1"));
   EXPECT_THAT(errors_of(text.substr(0, text.size() / 2)), HasSubstr("a.trace:"));
   EXPECT_THAT(with("orrery-trace/1", "orrery-trace/9"), HasSubstr("a.trace:2:12: error: this is no trace"));
-  EXPECT_THAT(with("\"world\": 1", "\"world\": \"one\""), HasSubstr("\"world\" in the trace must be an integer"));
+  EXPECT_THAT(with("\"world\": 1", "\"world\": \"one\""),
+              HasSubstr("\"world\" in the trace must be an integer"));
   EXPECT_THAT(with("\"world\": 1", "\"world\": -1"), HasSubstr("out of range"));
   EXPECT_THAT(with("\"world\": 1", "\"world\": 2"), HasSubstr("1 of 2 ranks are here"));
   EXPECT_THAT(with("\"complete\"", "\"compleet\""), HasSubstr("complete"));
@@ -114,13 +115,18 @@ TEST(TraceFile, BrokenFilesAreRefusedAtTheirPlace) {
   EXPECT_THAT(with("\"records\": 2", "\"records\": 99999999999"), HasSubstr("out of range"));
   EXPECT_THAT(with("\"op\": \"0 1\"", "\"op\": \"0 0\""), HasSubstr("op 0 of step 0 follows op 0 of step 0"));
   EXPECT_THAT(with("\"op\": \"0 1\"", "\"op\": \"0 -1\""), HasSubstr("-1 is no op id"));
-  EXPECT_THAT(with("\"op\": \"0 1\"", "\"op\": 7"), HasSubstr("op must be a string of integers, found an integer"));
+  EXPECT_THAT(with("\"op\": \"0 1\"", "\"op\": 7"),
+              HasSubstr("op must be a string of integers, found an integer"));
   EXPECT_THAT(with("\"step\": \"0*2\"", "\"step\": \"0 1\""), HasSubstr("step 1 is not among the steps"));
-  EXPECT_THAT(with("\"wait_ns\": \"0*2\"", "\"wait_ns\": \"0 -2\""), HasSubstr("an op began before it was ready"));
-  EXPECT_THAT(with("\"duration_ns\": \"5*2\"", "\"duration_ns\": \"5 -5\""), HasSubstr("an op ended before it began"));
-  EXPECT_THAT(with("\"ready_ns\": \"0 5\"", "\"ready_ns\": \"0 9223372036854775807\""), HasSubstr("out of range"));
+  EXPECT_THAT(with("\"wait_ns\": \"0*2\"", "\"wait_ns\": \"0 -2\""),
+              HasSubstr("an op began before it was ready"));
+  EXPECT_THAT(with("\"duration_ns\": \"5*2\"", "\"duration_ns\": \"5 -5\""),
+              HasSubstr("an op ended before it began"));
+  EXPECT_THAT(with("\"ready_ns\": \"0 5\"", "\"ready_ns\": \"0 9223372036854775807\""),
+              HasSubstr("out of range"));
   EXPECT_THAT(with("\"ready_ns\": \"0 5\"", "\"ready_ns\": \"0 9223372036854775808\""), HasSubstr("64 bits"));
-  EXPECT_THAT(with("\"ready_ns\": \"0 5\"", "\"ready_ns\": \"0 5x\""), HasSubstr("ready_ns: this is no integer"));
+  EXPECT_THAT(with("\"ready_ns\": \"0 5\"", "\"ready_ns\": \"0 5x\""),
+              HasSubstr("ready_ns: this is no integer"));
   EXPECT_THAT(with("\"duration_ns\": \"5*2\"", "\"duration_ns\": \"5*0\""), HasSubstr("this count is none"));
   EXPECT_THAT(with("\"fingerprint\": \"0", "\"fingerprint\": \"x"), HasSubstr("16 hexadecimal digits"));
 }
@@ -171,7 +177,8 @@ TEST(TraceFile, TwoHundredThousandRecordsAreSmallAndExact) {
     for (std::int32_t step = 1; step <= 10; ++step)
       for (std::uint32_t op = 0; op < 5000; ++op) {
         const std::int64_t begin = now + static_cast<std::int64_t>(random() % 2000);
-        trace.ranks.back().records.push_back({step, op, now, begin, begin + static_cast<std::int64_t>(random() % 500'000)});
+        trace.ranks.back().records.push_back(
+            {step, op, now, begin, begin + static_cast<std::int64_t>(random() % 500'000)});
         now = trace.ranks.back().records.back().end_ns;
       }
   }

@@ -16,7 +16,9 @@ namespace {
 using testing::made_up_trace;
 using testing::parsed_schedule;
 
-TraceRecord& record_of(Trace& trace, std::size_t rank, std::size_t op) { return trace.ranks[rank].records[op]; }
+TraceRecord& record_of(Trace& trace, std::size_t rank, std::size_t op) {
+  return trace.ranks[rank].records[op];
+}
 
 // Rank 0: fill, send, all_reduce; rank 1: recv, all_reduce. Sides become ready at different times.
 constexpr const char* kPair = R"(world 2
@@ -47,7 +49,8 @@ TEST(TraceMeetings, BeginIsWhenTheLastSideIsReady) {
 
 TEST(TraceMeetings, BeginIsNeverBehindTheEnd) {
   Trace trace = made_up_trace(parsed_schedule(kPair), 0, 1, 1);
-  trace.ranks[0].records = {{0, 0, 0, 0, 40}, {0, 1, 40, 40, 70}, {0, 2, 70, 70, 140}};  // a clock that is behind
+  trace.ranks[0].records = {
+      {0, 0, 0, 0, 40}, {0, 1, 40, 40, 70}, {0, 2, 70, 70, 140}};  // a clock that is behind
   trace.ranks[1].records = {{0, 0, 5, 5, 71}, {0, 1, 150, 150, 201}};
   fill_begins(parsed_schedule(kPair), trace);
   EXPECT_EQ(record_of(trace, 0, 2).begin_ns, 140);
@@ -116,7 +119,9 @@ void expect_whole_meetings(const Plan& plan) {
     EXPECT_EQ(sides.sends, is_message ? 1 : 0);
     EXPECT_EQ(sides.receives, is_message ? 1 : 0);
     EXPECT_EQ(sides.members, is_message ? 0 : schedule.groups[key.group].size);
-    if (is_message) { EXPECT_EQ(key.first + key.receiver, sides.ranks[0] + sides.ranks[1]); }
+    if (is_message) {
+      EXPECT_EQ(key.first + key.receiver, sides.ranks[0] + sides.ranks[1]);
+    }
   }
 }
 

@@ -11,7 +11,8 @@ namespace {
 using Words = std::vector<std::string>;
 
 TEST(ExecuteArguments, ScenariosComeFirstAndTheRestIsPassedOn) {
-  const ExecuteArguments a = parse_execute({"a.json", "b.json", "--steps", "5", "--ranks-as", "mpi", "--data", "c.json"});
+  const ExecuteArguments a =
+      parse_execute({"a.json", "b.json", "--steps", "5", "--ranks-as", "mpi", "--data", "c.json"});
   EXPECT_EQ(a.scenarios, (Words{"a.json", "b.json"}));
   EXPECT_EQ(a.passed, (Words{"--steps", "5", "--data", "c.json"}));
   EXPECT_EQ(a.ranks_as, RanksAs::mpi);
@@ -19,7 +20,8 @@ TEST(ExecuteArguments, ScenariosComeFirstAndTheRestIsPassedOn) {
 }
 
 TEST(ExecuteArguments, OursMayStandAnywhereBeforeTheDashes) {
-  const ExecuteArguments a = parse_execute({"--ranks-as=threads", "a.json", "--json", "--", "--ranks-as", "mpi", "-h"});
+  const ExecuteArguments a =
+      parse_execute({"--ranks-as=threads", "a.json", "--json", "--", "--ranks-as", "mpi", "-h"});
   EXPECT_EQ(a.ranks_as, RanksAs::threads);
   EXPECT_EQ(a.passed, (Words{"--json", "--ranks-as", "mpi", "-h"}));
   EXPECT_FALSE(a.help);

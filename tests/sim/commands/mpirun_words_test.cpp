@@ -18,30 +18,37 @@ struct Kept {
 Kept kept(const std::string& text, std::size_t piece) {
   Kept result;
   MpirunWords words([&](std::string_view part) { result.text += part; });
-  for (std::size_t at = 0; at < text.size(); at += piece) words.take(std::string_view(text).substr(at, piece));
+  for (std::size_t at = 0; at < text.size(); at += piece)
+    words.take(std::string_view(text).substr(at, piece));
   words.finish();
   result.death = words.death();
   result.said_error = words.said_error();
   return result;
 }
 
-const std::string kAbort = block("MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\nwith errorcode 3.\n");
-const std::string kPrimary = block("Primary job  terminated normally, but 1 process returned\na non-zero exit code.\n");
-const std::string kExit = block("mpirun detected that one or more processes exited with non-zero status, thus causing\n"
-                                "the job to be terminated.\n\n  Exit code:    2\n");
+const std::string kAbort =
+    block("MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\nwith errorcode 3.\n");
+const std::string kPrimary =
+    block("Primary job  terminated normally, but 1 process returned\na non-zero exit code.\n");
+const std::string kExit = block(
+    "mpirun detected that one or more processes exited with non-zero status, thus causing\n"
+    "the job to be terminated.\n\n  Exit code:    2\n");
 const std::string kKilled =
     block("mpirun noticed that process rank 12 with PID 0 on node vm exited on signal 9 (Killed).\n");
-const std::string kSlots = block("There are not enough slots available in the system to satisfy the 5\nslots\n");
-const std::string kAgain = "[vm:123] 1 more process has sent help message help-mpi-api.txt / mpi-abort\n"
-                           "[vm:123] Set MCA parameter \"orte_base_help_aggregate\" to 0 to see all help\n";
+const std::string kSlots =
+    block("There are not enough slots available in the system to satisfy the 5\nslots\n");
+const std::string kAgain =
+    "[vm:123] 1 more process has sent help message help-mpi-api.txt / mpi-abort\n"
+    "[vm:123] Set MCA parameter \"orte_base_help_aggregate\" to 0 to see all help\n";
 
 TEST(MpirunWords, AreLeftOutHoweverTheyAreCut) {
-  const std::string text =
-      "talk\nerror: mine\n" + kAbort + kPrimary + "  more of mine\n" + kExit + kAgain + "[vm:1] *** a crash\n-- end\n" +
+  const std::string text = "talk\nerror: mine\n" + kAbort + kPrimary + "  more of mine\n" + kExit + kAgain +
+                           "[vm:1] *** a crash\n-- end\n" +
                            "mpirun: Forwarding signal 10 to job\nmpirun: Foreword\n";
   for (std::size_t piece = 1; piece < 200; piece += 3) {
     const Kept k = kept(text, piece);
-    EXPECT_EQ(k.text, "talk\nerror: mine\n  more of mine\n[vm:1] *** a crash\n-- end\nmpirun: Foreword\n") << piece;
+    EXPECT_EQ(k.text, "talk\nerror: mine\n  more of mine\n[vm:1] *** a crash\n-- end\nmpirun: Foreword\n")
+        << piece;
     EXPECT_TRUE(k.said_error);
     EXPECT_EQ(k.death, "");
   }

@@ -1,5 +1,5 @@
-// Joining two traces of one schedule: a trace beside itself differs nowhere; where kernels of one block take longer, that
-// block's row comes first and says by how much.
+// Joining two traces of one schedule: a trace beside itself differs nowhere; where kernels of one block take
+// longer, that block's row comes first and says by how much.
 #include "sim/metrics/trace_join.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,8 @@ TEST(TraceJoin, RepresentativesStandForTheirRanks) {
   const Prediction folded = predict(s.scenario, with_steady_trace({}));
   const schedule::Trace few = to_trace(s.scenario, folded);
   ASSERT_LT(few.ranks.size(), s.trace.ranks.size());
-  for (const JoinedOp& op : join(s.prediction.schedule, few, s.trace).ops) EXPECT_EQ(op.adds_s, 0.0) << op.name;
+  for (const JoinedOp& op : join(s.prediction.schedule, few, s.trace).ops)
+    EXPECT_EQ(op.adds_s, 0.0) << op.name;
 }
 
 // Every GEMM of one place takes 1 us longer, on all 8 ranks; in one of three steps, 100 us.

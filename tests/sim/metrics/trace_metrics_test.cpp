@@ -1,5 +1,6 @@
-// The numbers that are read off a trace's intervals. System: simulated traces, where the engine's own accounts say the same in
-// another way; and a trace of a few intervals written by hand, where every share can be counted on the fingers.
+// The numbers that are read off a trace's intervals. System: simulated traces, where the engine's own
+// accounts say the same in another way; and a trace of a few intervals written by hand, where every share can
+// be counted on the fingers.
 #include "sim/metrics/trace_metrics.h"
 
 #include <gtest/gtest.h>
@@ -113,14 +114,16 @@ TEST(TraceMetrics, AreTheEnginesAccountsButForMessagesThatWaitToBeIssued) {
   const double host = r.waterfall_s[static_cast<std::size_t>(Share::host)] / r.step_time_s.value;
   ASSERT_GT(host, 0.01);
   const double one_issue = 60e-6 / r.step_time_s.value;  // of the host_wait that reads the gradient norm
-  EXPECT_NEAR(s.metrics.shares.of(Share::host), host, one_issue + rounding(s)) << "without messages it is the host's";
+  EXPECT_NEAR(s.metrics.shares.of(Share::host), host, one_issue + rounding(s))
+      << "without messages it is the host's";
 }
 
 TEST(TraceMetrics, SharesSumToOne) {
   for (const Gpt& g : {tensor(), pipe(), zero3()}) {
     const Steady s = steady(gpt(g));
     for (const RankShares& rank : s.metrics.ranks)
-      EXPECT_NEAR(std::accumulate(rank.shares.waterfall.begin(), rank.shares.waterfall.end(), 0.0), 1.0, 1e-9);
+      EXPECT_NEAR(std::accumulate(rank.shares.waterfall.begin(), rank.shares.waterfall.end(), 0.0), 1.0,
+                  1e-9);
   }
 }
 
@@ -132,7 +135,8 @@ TEST(TraceMetrics, FoldedEqualsUnfolded) {
     EXPECT_NEAR(folded.metrics.shares.waterfall[i], all.metrics.shares.waterfall[i], 1e-12);
 }
 
-// Two stages: the first computes 40 and sends for 10; the second waits for it, computes 30, and receives beside nothing.
+// Two stages: the first computes 40 and sends for 10; the second waits for it, computes 30, and receives
+// beside nothing.
 constexpr const char* kTwoStages = R"(world 2
 group world stride 1 size 2
 group tensor stride 1 size 1
@@ -151,7 +155,8 @@ program second {
 )";
 
 schedule::Trace by_hand(const schedule::Schedule& schedule, std::int32_t steps) {
-  schedule::Trace t{.fingerprint = schedule::fingerprint(schedule), .world = 2, .first_step = 0, .steps = steps};
+  schedule::Trace t{
+      .fingerprint = schedule::fingerprint(schedule), .world = 2, .first_step = 0, .steps = steps};
   t.ranks = {{.rank = 0}, {.rank = 1}};
   for (std::int32_t step = 0; step < steps; ++step) {
     const std::int64_t at = 100 * step;
@@ -239,7 +244,8 @@ TEST(TraceCheck, SaysWhatDiffers) {
   EXPECT_EQ(refusal(s, own), "");
   schedule::Trace other = own;
   other.fingerprint += 1;
-  EXPECT_NE(refusal(s, other).find("a.trace: error: this trace is of another schedule than b.json"), std::string::npos);
+  EXPECT_NE(refusal(s, other).find("a.trace: error: this trace is of another schedule than b.json"),
+            std::string::npos);
   EXPECT_NE(refusal(s, other).find("name, ranks and ops of a step are the same"), std::string::npos);
   other.scenario = "another";
   other.world = 4;
@@ -249,7 +255,8 @@ TEST(TraceCheck, SaysWhatDiffers) {
   EXPECT_NE(refusal(s, other).find("made from c.json"), std::string::npos);
   schedule::Trace longer = own;
   longer.ranks[1].records.push_back({0, 2, 200, 200, 201});
-  EXPECT_NE(refusal(s, longer).find("rank 1 has a record of op 2 in step 0, and only 2 ops"), std::string::npos);
+  EXPECT_NE(refusal(s, longer).find("rank 1 has a record of op 2 in step 0, and only 2 ops"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A comparison for people and for programs: memory that differs is said, every field is documented, a name that needs quotes
-// in CSV has them.
+// A comparison for people and for programs: memory that differs is said, every field is documented, a name
+// that needs quotes in CSV has them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,10 +48,11 @@ Both both() {
 
 TEST(TraceComparisonText, HasEverySection) {
   const std::string text = trace_comparison_text(both().comparison());
-  for (const char* part : {"a GPT, 8 ranks\n", "a.trace: a machine, 3 steps from step 1", "The step", "step time",
-                           "Where it goes", "pipeline bubble", "communication, not hidden", "Ops by kind", "  gemm ",
-                           "Transfers by group", "tensor, active", "waiting for other sides", "Memory",
-                           "peak live bytes are equal on every rank", "Ops that make the difference"})
+  for (const char* part :
+       {"a GPT, 8 ranks\n", "a.trace: a machine, 3 steps from step 1", "The step", "step time",
+        "Where it goes", "pipeline bubble", "communication, not hidden", "Ops by kind", "  gemm ",
+        "Transfers by group", "tensor, active", "waiting for other sides", "Memory",
+        "peak live bytes are equal on every rank", "Ops that make the difference"})
     EXPECT_THAT(text, HasSubstr(part));
   EXPECT_THAT(text, Not(HasSubstr("arena"))) << "none was measured";
   std::istringstream lines(text);
