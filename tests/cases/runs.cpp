@@ -10,10 +10,10 @@
 namespace orrery::cases {
 
 Case run_case(const std::string& path, const std::vector<std::string>& sets) {
-  std::vector<sim::Assignment> assignments;
-  for (const std::string& set : sets) assignments.push_back(sim::parse_assignment(set));
+  std::vector<scenarios::Assignment> assignments;
+  for (const std::string& set : sets) assignments.push_back(scenarios::parse_assignment(set));
   Case r;
-  r.scenario = sim::resolve_with(sim::read_shipped_json(path), assignments);
+  r.scenario = scenarios::resolve_with(scenarios::read_shipped_json(path), assignments);
   r.result = sim::predict(r.scenario).result;
   return r;
 }
