@@ -396,8 +396,9 @@ void Executor::drive(Lane& lane) {
     const std::unique_lock lock(which.driving, std::try_to_lock);
     return lock.owns_lock() && advance(which);
   };
-  while (!all_done()) {
-    const std::uint64_t heard = world_.bell().heard();
+  for (;;) {
+    const std::uint64_t heard = world_.bell().heard();  // before looking, also at whether all is done
+    if (all_done()) return;
     if (stop_.failed()) throw Stopped();
     if (try_advance(lane)) continue;
     if (&lane != &communication && try_advance(communication)) continue;
