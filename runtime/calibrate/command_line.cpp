@@ -94,7 +94,8 @@ std::string options_text(const Options& o) {
 std::string id_of(const Options& o, const Grid& grid, const Machine& machine, std::int64_t ranks) {
   std::uint64_t hash = grid.fingerprint;
   const auto absorb = [&](std::uint64_t word) { hash = mix_bits(hash ^ (word + 0x9E3779B97F4A7C15ULL)); };
-  for (const char c : machine.processor + ORRERY_VERSION) absorb(static_cast<unsigned char>(c));
+  for (const char c : machine.processor) absorb(static_cast<unsigned char>(c));
+  absorb(program_identity());
   for (const std::int64_t word : {machine.usable_cores(), ranks, std::int64_t{o.quick}})
     absorb(static_cast<std::uint64_t>(word));
   return fmt::format("{:016x}", hash);
@@ -132,7 +133,7 @@ class Calibrating {
     const std::int64_t busy = std::min(ranks, machine_.usable_cores());
     const std::string journal_path = fmt::format("{}/{}.journal", o_.output, o_.name);
     Journal journal(journal_path, id_of(o_, grid, machine_, ranks),
-                    o_.resume ? JournalUse::keep : JournalUse::go_on);
+                    o_.resume ? JournalUse::keep : JournalUse::begin_anew);
     Calibration c{.name = o_.name, .machine = machine_, .ranks = ranks, .busy_ranks = busy};
     c.numbers = machine_numbers(busy, plan_.machine_s, journal, stopped, progress_);
     KernelPhase kernels(grid.workloads, journal);

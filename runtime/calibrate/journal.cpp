@@ -79,12 +79,12 @@ void Journal::take_over(const std::string& text, const std::string& header, Jour
   if (!ours && !first.empty() && !first.starts_with(kFormat))
     throw InputError(
         fmt::format("{}: error: the file is no journal of a calibration\n  hint: another --name\n", path_));
-  if (!ours && !first.empty() && (use == JournalUse::keep || !finished))
-    throw InputError(
-        fmt::format("{}: error: it holds a calibration with other options, scenarios or program, {}finished\n"
-                    "  hint: the same options to go on, another --name, or remove the file\n",
-                    path_, finished ? "" : "not "));
-  if (!ours || (finished && use == JournalUse::go_on)) return begin(header);
+  if (!ours && !first.empty() && !finished)
+    throw InputError(fmt::format(
+        "{}: error: it holds an unfinished calibration with other options, scenarios, processor or program\n"
+        "  hint: the same again to go on, another --name, or remove the file\n",
+        path_));
+  if (!ours || (finished && use == JournalUse::begin_anew)) return begin(header);
   earlier_ = std::move(blocks);
   if (whole < text.size() && ::ftruncate(file_, static_cast<off_t>(whole)) != 0) fail("cannot be cut");
 }

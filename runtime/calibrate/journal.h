@@ -14,17 +14,16 @@
 
 namespace orrery::runtime {
 
-enum class JournalUse {
-  go_on,  // with what is there, where it is this calibration's and was not finished; begin where it was
-  keep,   // with what is there, finished or not
-};
+// What becomes of a finished journal of the same calibration: the next one begins anew, or keeps what is
+// there. An unfinished one always goes on.
+enum class JournalUse { begin_anew, keep };
 
 class Journal {
  public:
   using Block = std::vector<std::string>;
 
-  // Throws InputError where the file holds another calibration that is not finished (go_on) or at all (keep),
-  // WorldError where it cannot be written.
+  // Another calibration that is finished is overwritten. Throws InputError where it is not finished, and
+  // where the file is no journal; WorldError where it cannot be written.
   Journal(const std::string& path, const std::string& id, JournalUse use);
   ~Journal();
   Journal(const Journal&) = delete;

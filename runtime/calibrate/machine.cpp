@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
 #include <sstream>
+
+#include "base/random.h"
 
 namespace orrery::runtime {
 namespace {
@@ -80,6 +83,14 @@ Machine this_machine() {
   m.l2_bytes = std::max<std::int64_t>(0, ::sysconf(_SC_LEVEL2_CACHE_SIZE));
   m.l3_bytes = std::max<std::int64_t>(0, ::sysconf(_SC_LEVEL3_CACHE_SIZE));
   return m;
+}
+
+std::uint64_t program_identity() {
+  struct stat status {};
+  if (::stat("/proc/self/exe", &status) != 0) return 0;
+  const auto word = [](auto value) { return static_cast<std::uint64_t>(value); };
+  return mix_bits(mix_bits(word(status.st_size)) ^ mix_bits(word(status.st_mtim.tv_sec)) ^
+                  word(status.st_mtim.tv_nsec));
 }
 
 std::string words(const Machine& m) {

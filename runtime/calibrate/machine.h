@@ -24,6 +24,9 @@ Machine this_machine();
 // "AMD EPYC 7B13, 2 cores, 23.4 GiB, Linux 6.1.0, governor performance".
 std::string words(const Machine& machine);
 
+// Differs between builds of this program: size and time of its file.
+std::uint64_t program_identity();
+
 // Of /proc/cpuinfo: the first value of a field; empty: it has none.
 std::string cpuinfo_field(const std::string& text, const std::string& field);
 // Cores of cgroup v2's cpu.max ("150000 100000": 1.5); 0: no limit.

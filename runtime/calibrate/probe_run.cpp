@@ -5,13 +5,16 @@
 #include <ctime>
 #include <thread>
 
+#include "base/check.h"
 #include "runtime/comm/thread_world.h"
 #include "runtime/cpu/cpu_device.h"
+#include "runtime/run/watch.h"
 
 namespace orrery::runtime {
 namespace {
 
 constexpr std::int64_t kWarmUp = 2, kLeastSteps = 3;
+constexpr double kStallLimit_s = 30.0;
 
 double process_cpu_seconds() {
   timespec t{};
@@ -34,6 +37,11 @@ class Probe {
   }
 
   ProbeTimes run() {
+    Board board;
+    for (BoardSlot& slot : slots_) board.push_back(&slot);
+    const Watch watch(
+        schedule_, board, {.no_progress_s = kStallLimit_s}, stop_,
+        [this](const std::string& message) { stop_.fail(std::make_exception_ptr(WorldError(message))); });
     std::vector<std::thread> threads;
     for (std::size_t r = 0; r < worlds_.size(); ++r)
       threads.emplace_back([this, r] {

@@ -36,7 +36,8 @@ class Samples {
 // What is at share `q` of the sorted values, interpolated. Needs one.
 double quantile(std::vector<float>& values, double q);
 
-// Whether this thread lost its core between two moments: the wall's clock then went on for longer than its own.
+// Whether this thread lost its core between two moments: the wall's clock then went on for longer than its
+// own.
 class CoreWatch {
  public:
   void begin() { cpu_ns_ = thread_cpu_ns(); }

@@ -43,10 +43,12 @@ Element element_of(schedule::DataType type) {
 
 }  // namespace
 
-SoloWalk::Pages::Pages(std::int64_t bytes) : bytes_(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))) {
+SoloWalk::Pages::Pages(std::int64_t bytes)
+    : bytes_(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))) {
   void* const memory =
       ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) throw WorldError(fmt::format("{} bytes of memory: mmap: {}", bytes, std::strerror(errno)));
+  if (memory == MAP_FAILED)
+    throw WorldError(fmt::format("{} bytes of memory: mmap: {}", bytes, std::strerror(errno)));
   data_ = static_cast<std::byte*>(memory);
 }
 
@@ -81,7 +83,8 @@ SoloWalk::SoloWalk(const schedule::Schedule& schedule, std::int64_t rank, const 
   view_data_.reserve(plan_.views.size());
   for (const PlannedView& v : plan_.views) {
     const schedule::Buffer& buffer = plan_.buffer(plan_.allocations[v.allocation]);
-    view_data_.push_back(base_of(buffer) + arena_.offset[v.allocation] + v.offset * device_.element_bytes(buffer.type));
+    view_data_.push_back(base_of(buffer) + arena_.offset[v.allocation] +
+                         v.offset * device_.element_bytes(buffer.type));
   }
   State state(*this);
   initialise(schedule, state_layout(schedule, rank), state);

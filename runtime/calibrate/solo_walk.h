@@ -24,8 +24,8 @@ class SoloWalk {
   // By the thread that will walk.
   SoloWalk(const schedule::Schedule& schedule, std::int64_t rank, const TokenSource& tokens);
 
-  // Of every kernel and copy. `ran_ns` is the wall's time, or where the thread lost its core meanwhile (another
-  // program ran there) what its own clock says.
+  // Of every kernel and copy. `ran_ns` is the wall's time, or where the thread lost its core meanwhile
+  // (another program ran there) what its own clock says.
   struct Timing {
     std::uint32_t op = 0;
     std::int64_t ran_ns = 0;
@@ -52,7 +52,9 @@ class SoloWalk {
     std::byte* data_ = nullptr;
     std::size_t bytes_ = 0;
   };
-  std::byte* base_of(const schedule::Buffer& buffer) const { return (buffer.on_host ? host_ : device_memory_).data(); }
+  std::byte* base_of(const schedule::Buffer& buffer) const {
+    return (buffer.on_host ? host_ : device_memory_).data();
+  }
   OpCall call_of(std::uint32_t op) const;
 
   CpuDevice device_;

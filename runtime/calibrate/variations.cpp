@@ -19,9 +19,19 @@ std::vector<std::string> set_batch(std::int64_t micro_batch, std::int64_t microb
           fmt::format("training.global_batch={}", micro_batch * microbatches * dp)};
 }
 
-// An even number that is halved, or anything doubled; 0 where it cannot be.
-std::int64_t scaled(std::int64_t value, bool doubled) {
-  return doubled ? 2 * value : value % 2 == 0 ? value / 2 : 0;
+struct Factor {
+  std::int64_t times = 1, by = 1;
+  std::string word() const {
+    return by == 1      ? fmt::format("x {}", times)
+           : times == 1 ? fmt::format("/ {}", by)
+                        : fmt::format("x {}/{}", times, by);
+  }
+};
+constexpr Factor kDouble{2, 1}, kHalf{1, 2}, kHalfMore{3, 2};
+
+// 0 where it does not divide.
+std::int64_t scaled(std::int64_t value, Factor f) {
+  return value * f.times % f.by == 0 ? value * f.times / f.by : 0;
 }
 
 class Variations {
@@ -29,53 +39,50 @@ class Variations {
   explicit Variations(const Scenario& scenario) : s_(scenario) {}
 
   std::vector<Variation> all() {
-    for (const bool doubled : {true, false}) width(doubled);
-    for (const bool doubled : {true, false}) length(doubled);
+    for (const Factor f : {kDouble, kHalf}) width(f);
+    for (const Factor f : {kDouble, kHalf}) length(f);
     plans();
-    for (const bool doubled : {true, false}) batch(doubled);
-    for (const bool doubled : {true, false}) heads(doubled);
+    length(kHalfMore);
+    for (const Factor f : {kDouble, kHalf}) batch(f);
+    for (const Factor f : {kDouble, kHalf}) heads(f);
     return std::move(all_);
   }
 
  private:
-  static const char* word(bool doubled) { return doubled ? "x 2" : "/ 2"; }
-
   void add(std::string name, std::vector<std::string> sets) {
     all_.push_back({std::move(name), std::move(sets)});
   }
 
-  void width(bool doubled) {
+  void width(Factor f) {
     Architecture a = s_.model;
-    for (std::int64_t* size : {&a.hidden, &a.heads, &a.ffn_hidden}) *size = scaled(*size, doubled);
-    if (a.kv_heads > 1) a.kv_heads = scaled(a.kv_heads, doubled);
+    for (std::int64_t* size : {&a.hidden, &a.heads, &a.ffn_hidden}) *size = scaled(*size, f);
+    if (a.kv_heads > 1) a.kv_heads = scaled(a.kv_heads, f);
     if (a.hidden * a.heads * a.ffn_hidden * a.kv_heads == 0 || a.heads % a.kv_heads != 0) return;
-    add(fmt::format("hidden {}", word(doubled)), {set_model(a)});
+    add("hidden " + f.word(), {set_model(a)});
   }
 
-  void length(bool doubled) {
-    const std::int64_t sequence = scaled(s_.training.sequence_length, doubled);
+  void length(Factor f) {
+    const std::int64_t sequence = scaled(s_.training.sequence_length, f);
     if (sequence < 2) return;
     Architecture a = s_.model;
     if (a.position == models::PositionKind::learned) a.max_positions = std::max(a.max_positions, sequence);
-    add(fmt::format("sequence {}", word(doubled)),
-        {set_model(a), fmt::format("training.sequence_length={}", sequence)});
+    add("sequence " + f.word(), {set_model(a), fmt::format("training.sequence_length={}", sequence)});
   }
 
-  void batch(bool doubled) {
-    const std::int64_t micro_batch = scaled(s_.training.micro_batch, doubled);
+  void batch(Factor f) {
+    const std::int64_t micro_batch = scaled(s_.training.micro_batch, f);
     if (micro_batch < 1) return;
-    add(fmt::format("batch {}", word(doubled)),
-        set_batch(micro_batch, s_.training.microbatches, s_.parallel.dp));
+    add("batch " + f.word(), set_batch(micro_batch, s_.training.microbatches, s_.parallel.dp));
   }
 
   // The width stays.
-  void heads(bool more) {
+  void heads(Factor f) {
     Architecture a = s_.model;
-    a.heads = scaled(a.heads, more);
-    a.kv_heads = a.kv_heads > 1 ? scaled(a.kv_heads, more) : 1;
-    a.head_dim = scaled(a.head_dim, !more);
+    a.heads = scaled(a.heads, f);
+    a.kv_heads = a.kv_heads > 1 ? scaled(a.kv_heads, f) : 1;
+    a.head_dim = scaled(a.head_dim, {f.by, f.times});
     if (a.heads * a.kv_heads * a.head_dim == 0 || a.head_dim % 2 != 0 || a.heads % a.kv_heads != 0) return;
-    add(fmt::format("heads {}", word(more)), {set_model(a)});
+    add("heads " + f.word(), {set_model(a)});
   }
 
   struct Plan {

@@ -2,13 +2,12 @@
 // lengths and plans are found between measured sizes and not beyond them. Each is a list of "path=value" for
 // scenarios/override.h; those that the rules of scenarios refuse are left out by whoever resolves them.
 //
-//   hidden x 2, / 2        with heads and MLP; the head's dimension stays
-//   sequence x 2, / 2      with the position table
-//   plans                  every way to use the same ranks: data (ZeRO 0, 1, 3), tensor (with and without
-//   sequence
-//                          parallelism), pipeline, and pairs of them
-//   batch x 2, / 2         of a microbatch
-//   heads x 2, / 2         of half, of twice the dimension
+//   hidden x 2, / 2            with heads and MLP; the head's dimension stays
+//   sequence x 2, / 2, x 3/2   with the position table
+//   plans                      every way to use the same ranks: data (ZeRO 0, 1, 3), tensor (with sequence
+//                              parallelism and without), pipeline, and pairs of them
+//   batch x 2, / 2             of a microbatch
+//   heads x 2, / 2             of half, of twice the dimension
 #pragma once
 
 #include <string>

@@ -20,7 +20,7 @@ TEST(Calibration, OfATinyScenarioGivesFilesThatAScenarioCanName) {
   const std::vector<Workload> workloads = {{"tiny", tiny_schedule(2, R"("dp": 2)")}};
   const std::atomic<bool> stop{false};
   Progress progress(false);
-  Journal journal(directory.file("here.journal"), "id", JournalUse::go_on);
+  Journal journal(directory.file("here.journal"), "id", JournalUse::begin_anew);
   KernelPhase kernels(workloads, journal);
   WalkMeasurer walks(2, stop);
   kernels.run(walks, {.budget_s = 1.0, .visit = {.busy_s = 0.02, .alone_s = 0.01}, .most_passes = 2},

@@ -16,12 +16,12 @@ TEST(Journal, ASecondCallFindsWhatTheFirstWrote) {
   const ScratchDirectory directory;
   const std::string path = directory.file("j");
   {
-    Journal journal(path, "id", JournalUse::go_on);
+    Journal journal(path, "id", JournalUse::begin_anew);
     EXPECT_TRUE(journal.earlier().empty());
     journal.append({"number a 1"});
     journal.append({"number b 2", "visit w"});
   }
-  EXPECT_EQ(Journal(path, "id", JournalUse::go_on).earlier(),
+  EXPECT_EQ(Journal(path, "id", JournalUse::begin_anew).earlier(),
             (Blocks{{"number a 1"}, {"number b 2", "visit w"}}));
 }
 
@@ -29,7 +29,7 @@ TEST(Journal, ASecondCallFindsWhatTheFirstWrote) {
 TEST(Journal, ATornBlockIsCutOff) {
   const ScratchDirectory directory;
   {
-    Journal journal(directory.file("whole"), "id", JournalUse::go_on);
+    Journal journal(directory.file("whole"), "id", JournalUse::begin_anew);
     journal.append({"number a 1"});
     journal.append({"number b 2", "visit w"});
   }
@@ -42,7 +42,7 @@ TEST(Journal, ATornBlockIsCutOff) {
     const std::size_t header = whole.find('\n') + 1;
     if (cut > 0 && cut < header) continue;  // see the next test
     {
-      Journal journal(directory.file("j"), "id", JournalUse::go_on);
+      Journal journal(directory.file("j"), "id", JournalUse::begin_anew);
       ASSERT_EQ(journal.earlier(), expected) << cut;
       journal.append({"number c 3"});
     }
@@ -54,37 +54,40 @@ TEST(Journal, ATornBlockIsCutOff) {
 TEST(Journal, AHeaderThatWasTornBeginsAnew) {
   const ScratchDirectory directory;
   directory.write("j", "orrery-calib");
-  EXPECT_TRUE(Journal(directory.file("j"), "id", JournalUse::go_on).earlier().empty());
+  EXPECT_TRUE(Journal(directory.file("j"), "id", JournalUse::begin_anew).earlier().empty());
   EXPECT_EQ(directory.read("j"), "orrery-calibration/1 id\n");
 }
 
 TEST(Journal, AnotherUnfinishedCalibrationIsNotOverwritten) {
   const ScratchDirectory directory;
-  Journal(directory.file("j"), "one", JournalUse::go_on).append({"number a 1"});
-  EXPECT_THROW(Journal(directory.file("j"), "two", JournalUse::go_on), InputError);
+  Journal(directory.file("j"), "one", JournalUse::begin_anew).append({"number a 1"});
+  EXPECT_THROW(Journal(directory.file("j"), "two", JournalUse::begin_anew), InputError);
   EXPECT_THROW(Journal(directory.file("j"), "two", JournalUse::keep), InputError);
-  EXPECT_EQ(Journal(directory.file("j"), "one", JournalUse::go_on).earlier().size(), 1U);
+  EXPECT_EQ(Journal(directory.file("j"), "one", JournalUse::begin_anew).earlier().size(), 1U);
 }
 
-TEST(Journal, AFinishedOneIsBegunAnewUnlessItIsKept) {
+TEST(Journal, AFinishedOneIsBegunAnewUnlessItIsTheSameAndKept) {
   const ScratchDirectory directory;
   {
-    Journal journal(directory.file("j"), "id", JournalUse::go_on);
+    Journal journal(directory.file("j"), "id", JournalUse::begin_anew);
     journal.append({"number a 1"});
     journal.finish();
   }
   EXPECT_EQ(Journal(directory.file("j"), "id", JournalUse::keep).earlier().size(), 1U);
-  EXPECT_TRUE(Journal(directory.file("j"), "other", JournalUse::go_on).earlier().empty());
+  const std::string finished = directory.read("j");
+  EXPECT_TRUE(Journal(directory.file("j"), "other", JournalUse::keep).earlier().empty());
+  directory.write("j", finished);
+  EXPECT_TRUE(Journal(directory.file("j"), "id", JournalUse::begin_anew).earlier().empty());
 }
 
 TEST(Journal, ForeignFilesAndTwoWritersAreRefused) {
   const ScratchDirectory directory;
   directory.write("letter", "Dear reader,\nhow are you?\n");
-  EXPECT_THROW(Journal(directory.file("letter"), "id", JournalUse::go_on), InputError);
+  EXPECT_THROW(Journal(directory.file("letter"), "id", JournalUse::begin_anew), InputError);
   EXPECT_EQ(directory.read("letter"), "Dear reader,\nhow are you?\n");
-  const Journal first(directory.file("j"), "id", JournalUse::go_on);
-  EXPECT_THROW(Journal(directory.file("j"), "id", JournalUse::go_on), WorldError);
-  EXPECT_THROW(Journal(directory.file("no/such/directory"), "id", JournalUse::go_on), WorldError);
+  const Journal first(directory.file("j"), "id", JournalUse::begin_anew);
+  EXPECT_THROW(Journal(directory.file("j"), "id", JournalUse::begin_anew), WorldError);
+  EXPECT_THROW(Journal(directory.file("no/such/directory"), "id", JournalUse::begin_anew), WorldError);
 }
 
 TEST(JournalLines, ComeBackAsTheyWere) {

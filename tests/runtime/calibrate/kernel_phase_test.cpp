@@ -51,7 +51,7 @@ struct Fixture {
   Progress progress{false};
 
   // What was visited.
-  std::vector<std::string> run(Law& law, double budget_s, JournalUse use = JournalUse::go_on) {
+  std::vector<std::string> run(Law& law, double budget_s, JournalUse use = JournalUse::begin_anew) {
     Journal journal(directory.file("j"), "id", use);
     KernelPhase phase(workloads, journal);
     law.visited.clear();

@@ -35,7 +35,7 @@ class Law final : public TransferMeasurer {
 
 TEST(TransferPhase, CurvesAreThoseOfTheLawAndACollapseIsNamed) {
   const ScratchDirectory directory;
-  Journal journal(directory.file("j"), "id", JournalUse::go_on);
+  Journal journal(directory.file("j"), "id", JournalUse::begin_anew);
   TransferPhase phase({kReduce, kSend}, std::int64_t{64} << 20, journal);
   Law law;
   Progress progress(false);
@@ -60,14 +60,14 @@ TEST(TransferPhase, GoesOnFromTheJournal) {
   std::atomic<bool> stop{false};
   Law law;
   {
-    Journal journal(directory.file("j"), "id", JournalUse::go_on);
+    Journal journal(directory.file("j"), "id", JournalUse::begin_anew);
     TransferPhase phase({kReduce, kSend}, 4096, journal);
     phase.run(
         law, {.budget_s = 15.0}, [&] { return law.now; }, stop, progress);
     EXPECT_THAT(law.visited, ElementsAre(kReduce, kSend));
   }
   law.visited.clear();
-  Journal journal(directory.file("j"), "id", JournalUse::go_on);
+  Journal journal(directory.file("j"), "id", JournalUse::begin_anew);
   TransferPhase phase({kReduce, kSend}, 4096, journal);
   phase.run(
       law, {.budget_s = 15.0}, [&] { return law.now; }, stop, progress);
