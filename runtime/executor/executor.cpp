@@ -418,6 +418,7 @@ void Executor::work(Lane& lane) {
 
 void Executor::start_at(std::int64_t step) {
   next_step_ = step;
+  options_.first_kept_step += step;
   settled_.store(step);
   for (const auto& queue : queues_) queue->step.store(step);
   for (std::size_t op = 0; op < plan_.ops.size(); ++op) done_[op].store(step);

@@ -40,7 +40,7 @@ struct OpTimes {
 };
 
 struct ExecutorOptions {
-  std::int64_t first_kept_step = 0;  // times of earlier steps are not kept
+  std::int64_t first_kept_step = 0;  // of this run (start_at); times of earlier steps are not kept
   std::int64_t most_records = 2'000'000;  // nor those of steps behind these, so that a long run needs no more memory
   // For tests of what happens then: from this transfer on, the rank's meetings have wrong numbers. 0: never.
   std::int64_t miscount_from = 0;
@@ -80,6 +80,7 @@ class Executor {
   std::function<void(std::int64_t step, double loss)> on_step;
 
   // Of an op in a step that is kept and that this rank has ended.
+  std::int64_t first_kept_step() const { return options_.first_kept_step; }
   bool keeps(std::int64_t step) const;
   const OpTimes& times(std::int64_t step, std::uint32_t op) const;
   const ArenaPlan& arena() const { return arena_; }

@@ -145,9 +145,11 @@ schedule::Trace own_trace(const RunJob& job, const RankRun& run) {
   trace.fingerprint = job.fingerprint;
   trace.scenario = job.schedule->name;
   trace.world = job.schedule->world;
-  trace.first_step = static_cast<std::int32_t>(job.options.discard);
   const auto& records = ranks.front().records;
-  trace.steps = records.empty() ? 0 : records.back().step + 1 - trace.first_step;
+  if (!records.empty()) {
+    trace.first_step = records.front().step;
+    trace.steps = records.back().step + 1 - trace.first_step;
+  }
   trace.origin = job.options.emulate != nullptr ? schedule::TraceOrigin::emulated : schedule::TraceOrigin::measured;
   if (executor != nullptr) trace.losses = executor->losses();
   trace.complete = false;
@@ -188,7 +190,7 @@ RunResult MpiRun::run(const RunJob& job, StopSign& stop, const StallLimits& limi
                       const std::string& part_name) {
   RankRun rank_run(job, *world_, *shared_->board[static_cast<std::size_t>(rank())], stop, hooks);
   const auto leave = [&](const std::string& message) {
-    if (!part_name.empty() && rank_run.steps_done() > job.options.discard)
+    if (!part_name.empty() && !rank_run.trace().records.empty())
       schedule::write_trace(fmt::format("{}.rank-{}.part", part_name, rank()), own_trace(job, rank_run));
     end_job(fmt::format("error: {}\n", message), 3);
   };
@@ -199,7 +201,7 @@ RunResult MpiRun::run(const RunJob& job, StopSign& stop, const StallLimits& limi
     rank_run.run();
     std::vector<schedule::RankTrace> ranks =
         gather_traces(*rank_run.executor(), own_trace(job, rank_run), size());
-    result.trace = merge_traces(job, std::move(ranks), rank_run.executor()->losses(), rank_run.steps_done());
+    result.trace = merge_traces(job, std::move(ranks), rank_run.executor()->losses());
   } catch (const InputError& error) {
     end_job(error.what(), 2);
   } catch (const Stopped&) {

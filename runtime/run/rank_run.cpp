@@ -187,7 +187,7 @@ schedule::RankTrace RankRun::trace() const {
   trace.peak_live_bytes = executor_->arena().peak_live_bytes;
   trace.peak_host_bytes = executor_->arena().peak_host_bytes;
   trace.arena_bytes = executor_->arena().device_bytes;
-  for (std::int64_t step = job_.options.discard; step < executor_->settled() && executor_->keeps(step); ++step)
+  for (std::int64_t step = executor_->first_kept_step(); step < executor_->settled() && executor_->keeps(step); ++step)
     for (std::uint32_t op = 0; op < executor_->plan().ops.size(); ++op) {
       const OpTimes& t = executor_->times(step, op);
       trace.records.push_back({static_cast<std::int32_t>(step), op, t.ready, t.started, t.ended});
@@ -195,19 +195,18 @@ schedule::RankTrace RankRun::trace() const {
   return trace;
 }
 
-schedule::Trace merge_traces(const RunJob& job, std::vector<schedule::RankTrace> ranks, std::vector<double> losses,
-                             std::int64_t steps_done) {
+schedule::Trace merge_traces(const RunJob& job, std::vector<schedule::RankTrace> ranks, std::vector<double> losses) {
   schedule::Trace trace;
   trace.origin = job.options.emulate != nullptr ? schedule::TraceOrigin::emulated : schedule::TraceOrigin::measured;
   trace.scenario = job.schedule->name;
   trace.fingerprint = job.fingerprint;
   trace.world = job.schedule->world;
-  trace.first_step = static_cast<std::int32_t>(job.options.discard);
-  trace.steps = ranks.empty() || ranks.front().records.empty()
-                    ? 0
-                    : ranks.front().records.back().step + 1 - trace.first_step;
+  if (!ranks.empty() && !ranks.front().records.empty()) {
+    trace.first_step = ranks.front().records.front().step;
+    trace.steps = ranks.front().records.back().step + 1 - trace.first_step;
+  }
   trace.losses = std::move(losses);
-  trace.complete = steps_done >= job.options.steps;
+  trace.complete = static_cast<std::int64_t>(trace.losses.size()) >= job.options.steps;
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
   for (const schedule::RankTrace& rank : ranks)
     for (const schedule::TraceRecord& r : rank.records) first = std::min(first, r.ready_ns > 0 ? r.ready_ns : r.begin_ns);

@@ -95,7 +95,6 @@ class RankRun {
 };
 
 // The whole run's: all ranks' traces put together, losses, begin times from the meetings' sides.
-schedule::Trace merge_traces(const RunJob& job, std::vector<schedule::RankTrace> ranks, std::vector<double> losses,
-                             std::int64_t steps_done);
+schedule::Trace merge_traces(const RunJob& job, std::vector<schedule::RankTrace> ranks, std::vector<double> losses);
 
 }  // namespace orrery::runtime

@@ -43,7 +43,7 @@ RunResult result_of(const RunJob& job, const std::vector<std::unique_ptr<RankRun
   for (schedule::RankTrace& rank : ranks)
     std::erase_if(rank.records, [&](const schedule::TraceRecord& r) { return r.step >= done; });
   const Executor* const first = runs.front()->executor();
-  result.trace = merge_traces(job, std::move(ranks), first != nullptr ? first->losses() : std::vector<double>{}, done);
+  result.trace = merge_traces(job, std::move(ranks), first != nullptr ? first->losses() : std::vector<double>{});
   return result;
 }
 

@@ -20,6 +20,8 @@ struct Exact {
 };
 
 constexpr Exact exact_counts[] = {
+    {"byte-gpt-4x256", 3'356'160},
+    {"byte-llama-4x256", 3'279'104},
     {"gpt2-124m", 124'439'808},
     {"gpt2-355m", 354'823'168},
     {"gpt2-774m", 774'030'080},

@@ -169,7 +169,7 @@ TEST(Misfit, MalformedCallsAreRefused) {
   EXPECT_THAT(refusal([&](CommCall& c) { c.y[0] = {c.y[0].data, 2, 1, 0}; }), HasSubstr("stride of 0"));
   EXPECT_THAT(refusal([&](CommCall& c) { c.kind = CommKind::send, c.y.clear(), c.peer = 4; }), HasSubstr("peer 4"));
   EXPECT_THAT(refusal([&](CommCall& c) { c.kind = CommKind::send, c.y.clear(), c.channel = kChannels; }),
-              HasSubstr("channel 16"));
+              HasSubstr("channel 256"));
 }
 
 TEST(Misfit, CommunicatorsOfWrongRanks) {
