@@ -1,3 +1,4 @@
+// A calibration that is stopped goes on where it was: every line of its journal is whole or not there.
 #include "runtime/calibrate/journal.h"
 
 #include <gtest/gtest.h>

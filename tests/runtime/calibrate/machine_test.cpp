@@ -1,3 +1,4 @@
+// What the system says of the machine, read from texts as the kernel writes them.
 #include "runtime/calibrate/machine.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Medians and spreads of samples, and which samples are left out as disturbed.
 #include "runtime/calibrate/samples.h"
 
 #include <gtest/gtest.h>
