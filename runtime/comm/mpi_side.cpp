@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 
 #include "base/check.h"
@@ -172,6 +173,8 @@ bool MpiSide::give_up() {
   if (!active_) return true;
   active_ = false;
   bool all = true;
+  // Another process may be slow to be scheduled, and a cancelled request is not over before MPI has looked at it.
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   for (std::size_t i = 0; i < requests_.size(); ++i) {
     MPI_Request& request = requests_[i];
     const std::size_t kind = i % kRequests;
@@ -180,8 +183,9 @@ bool MpiSide::give_up() {
       MPI_Cancel(&request);
     }
     int done = 0;
-    for (int look = 0; look < 1000 && done == 0; ++look) {
+    while (done == 0) {
       if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;
+      if (done == 0 && std::chrono::steady_clock::now() > patience) break;
       if (done == 0) std::this_thread::yield();
     }
     all = all && done != 0;
