@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/random.h"
+#include "runtime/executor/thread_slice.h"
 
 namespace orrery::runtime {
 
@@ -448,7 +449,10 @@ void Executor::run(std::int64_t count) {
   std::vector<std::thread> threads;
   for (std::size_t l = 1; l < lanes_.size(); ++l)
     if (lanes_[l]->communicates || (l != kCommunicationLane && !lanes_[l]->queues.empty()))
-      threads.emplace_back([this, l] { work(*lanes_[l]); });
+      threads.emplace_back([this, l] {
+        if (lanes_[l]->communicates) ask_for_short_slice();
+        work(*lanes_[l]);
+      });
   work(*lanes_[0]);
   for (std::thread& thread : threads) thread.join();
   if (stop_.failed()) throw Stopped();
