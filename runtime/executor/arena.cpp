@@ -122,7 +122,7 @@ class Space {
 class ArenaPlanner {
  public:
   ArenaPlanner(const StepPlan& plan, const Order& order, const ElementBytes& element_bytes)
-      : plan_(plan), order_(order), element_bytes_(element_bytes),
+      : plan_(plan), element_bytes_(element_bytes),
         device_(plan, order, arena_.offset), host_(plan, order, arena_.offset) {
     arena_.offset.assign(plan.allocations.size(), 0);
   }
@@ -174,7 +174,6 @@ class ArenaPlanner {
   }
 
   const StepPlan& plan_;
-  const Order& order_;
   const ElementBytes& element_bytes_;
   ArenaPlan arena_;
   Space device_, host_;
