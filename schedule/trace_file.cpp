@@ -202,7 +202,10 @@ class TraceReader {
     if (!columns[0].next(step) || !columns[1].next(op) || !columns[2].next(ready) || !columns[3].next(wait) ||
         !columns[4].next(duration))
       return false;
-    step += record.step, op += record.op, ready += record.ready_ns;
+    if (__builtin_add_overflow(step, record.step, &step))
+      return columns[0].refuse("a step beyond 2^63", "a step that is kept");
+    if (__builtin_add_overflow(op, record.op, &op)) return columns[1].refuse("an op id beyond 2^63");
+    if (__builtin_add_overflow(ready, record.ready_ns, &ready)) return columns[2].refuse("a time beyond 2^63 ns");
     if (step < t.first_step || step >= std::int64_t{t.first_step} + t.steps)
       return columns[0].refuse(fmt::format("step {} is not among the steps that are kept", step),
                                fmt::format("{} steps from step {}", t.steps, t.first_step));
