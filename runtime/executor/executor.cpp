@@ -401,6 +401,7 @@ void Executor::drive(Lane& lane) {
     const std::uint64_t heard = world_.bell().heard();  // before looking, also at whether all is done
     if (all_done()) return;
     if (stop_.failed()) throw Stopped();
+    if (&lane != &communication) try_advance(communication);
     if (try_advance(lane)) continue;
     if (&lane != &communication && try_advance(communication)) continue;
     world_.bell().wait(heard);
