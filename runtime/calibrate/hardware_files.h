@@ -14,7 +14,7 @@
 #include "hardware/kernel_table.h"
 #include "hardware/transfer_table.h"
 #include "runtime/calibrate/kernel_catalog.h"
-#include "runtime/calibrate/machine.h"
+#include "runtime/machine/machine.h"
 #include "runtime/calibrate/machine_phase.h"
 #include "runtime/calibrate/transfer_phase.h"
 

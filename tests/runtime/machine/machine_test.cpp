@@ -1,5 +1,5 @@
 // What the system says of the machine, read from texts as the kernel writes them.
-#include "runtime/calibrate/machine.h"
+#include "runtime/machine/machine.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// The machine that is measured, as far as it says what it is: /proc, /sys, the cores this process may use.
+// The machine that runs us, as far as it says what it is: /proc, /sys, the cores this process may use. Traces and hardware files
+// name it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "runtime/calibrate/machine.h"
+#include "runtime/machine/machine.h"
 
 #include <fmt/format.h>
 #include <sched.h>
