@@ -120,13 +120,14 @@ struct Ends {
 std::vector<pid_t> own_children() {
   std::vector<pid_t> children;
   std::error_code unreadable;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", unreadable)) {
-    const std::string name = entry.path().filename().string();
+  using std::filesystem::directory_iterator;
+  for (directory_iterator at("/proc", unreadable), end; !unreadable && at != end; at.increment(unreadable)) {
+    const std::string name = at->path().filename().string();
     pid_t process = 0;
-    if (const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), process);
-        error != std::errc() || end != name.data() + name.size())
+    if (const auto [behind, error] = std::from_chars(name.data(), name.data() + name.size(), process);
+        error != std::errc() || behind != name.data() + name.size())
       continue;
-    std::ifstream file(entry.path() / "stat");
+    std::ifstream file(at->path() / "stat");
     std::string stat;
     std::getline(file, stat);
     const std::size_t behind_name = stat.rfind(')');  // "12 (a name) S parent ..."

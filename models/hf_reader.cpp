@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "models/dimension_checks.h"
 #include "models/hf_config.h"
@@ -64,7 +65,9 @@ std::string name_of(const Json& text, const Json& outer, const std::string& fami
   std::string last = std::filesystem::path(named).filename().string();
   if (!last.empty()) return last;
   if (outer.place.source == nullptr) return family;
-  const std::filesystem::path path = std::filesystem::absolute(outer.place.source->path).lexically_normal();
+  std::error_code no_folder;  // the one we are in was removed
+  const std::filesystem::path path =
+      std::filesystem::absolute(outer.place.source->path, no_folder).lexically_normal();
   std::string stem = path.stem().string();
   if (!stem.empty() && stem != "config") return stem;
   const std::string folder = path.parent_path().filename().string();

@@ -249,7 +249,10 @@ class TraceReader {
     std::int64_t rank = 0, difference = 0;
     for (std::int64_t i = 0; i < t.world; ++i) {
       if (!column.next(difference)) return;
-      rank += difference;
+      if (__builtin_add_overflow(rank, difference, &rank)) {
+        static_cast<void>(column.refuse("a rank beyond 2^63"));
+        return;
+      }
       if (!has_rank(t, rank)) {
         static_cast<void>(column.refuse(fmt::format("rank {} stands for rank {}, and is not here", rank, i)));
         return;

@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/quantile.h"
 #include "kernels/cpu/linear/gemm.h"
 #include "kernels/float_types.h"
-#include "runtime/calibrate/samples.h"
 #include "runtime/executor/executor.h"
 
 namespace orrery::runtime {
@@ -67,10 +67,10 @@ double copy_rate(std::int64_t ranks, double seconds, const std::atomic<bool>& st
         times.push_back(static_cast<float>(seconds_since(start)));
       }
       const std::lock_guard lock(mutex);
-      rates.push_back(static_cast<float>(2.0 * static_cast<double>(kCopyBytes) / quantile(times, 0.5)));
+      rates.push_back(static_cast<float>(2.0 * static_cast<double>(kCopyBytes) / median(times)));
     });
   for (std::thread& thread : threads) thread.join();
-  return quantile(rates, 0.5);
+  return median(rates);
 }
 
 }  // namespace

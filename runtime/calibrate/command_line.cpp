@@ -10,10 +10,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <filesystem>
 
 #include "base/check.h"
 #include "base/diagnostics.h"
+#include "base/directories.h"
+#include "base/quantile.h"
 #include "base/random.h"
 #include "runtime/calibrate/calibration_report.h"
 #include "runtime/calibrate/default_scenarios.h"
@@ -122,7 +123,7 @@ class Calibrating {
       : o_(o), machine_(this_machine()), plan_(plan_of(o.quick)), progress_(true) {}
 
   int run() {
-    std::filesystem::create_directories(o_.output);
+    make_directories(o_.output);
     progress_.show("reading", 0.0, "scenarios");
     const Grid grid = make_grid(request());
     const std::int64_t ranks =
@@ -194,7 +195,7 @@ class Calibrating {
     std::vector<float> all;
     for (std::size_t w = 0; w < grid.workloads.size(); ++w)
       all.push_back(static_cast<float>(kernels.uncertainty(w)));
-    return quantile(all, 0.5);
+    return median(std::move(all));
   }
 
   const Options& o_;

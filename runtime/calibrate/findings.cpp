@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "base/quantile.h"
 #include "base/quantities.h"
 #include "base/units.h"
-#include "runtime/calibrate/samples.h"
 
 namespace orrery::runtime {
 namespace {
@@ -26,13 +27,13 @@ KernelFinding finding_of(const hardware::MeasuredKernel& kernel) {
   std::vector<hardware::TimedWork> work;
   for (const hardware::KernelPoint& p : kernel.points) work.push_back({p.flops, p.bytes, p.seconds});
   f.line = hardware::fit_rates(work);
-  std::vector<float> off;
+  std::vector<double> off;
   for (const hardware::KernelPoint& p : kernel.points) {
     const double away = std::abs(p.seconds / f.line.seconds(p.flops, p.bytes) - 1.0);
     if (away >= f.worst_off) f.worst_off = away, f.worst_size = size_words(kernel, p);
-    off.push_back(static_cast<float>(away));
+    off.push_back(away);
   }
-  f.typical_off = quantile(off, 0.5);
+  f.typical_off = median(std::move(off));
   const double limit = std::max(kOutlierLeast, kOutlierDeviations * kMadToDeviation * f.typical_off);
   for (const hardware::KernelPoint& p : kernel.points)
     if (kernel.points.size() >= kEnoughForOutliers &&
@@ -46,11 +47,10 @@ CurveFinding finding_of(const hardware::TransferCurve& curve) {
   f.name = fmt::format("{} among {}", hardware::name(curve.operation), curve.ranks);
   f.shape = hardware::shape_of(curve);
   f.bend = hardware::bend_of(curve);
-  std::vector<float> off;
+  std::vector<double> off;
   for (const hardware::TransferPoint& p : curve.points)
-    off.push_back(static_cast<float>(
-        std::abs(p.seconds / f.shape.line.seconds(0.0, static_cast<double>(p.bytes)) - 1.0)));
-  f.typical_off = quantile(off, 0.5);
+    off.push_back(std::abs(p.seconds / f.shape.line.seconds(0.0, static_cast<double>(p.bytes)) - 1.0));
+  f.typical_off = median(std::move(off));
   return f;
 }
 

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "base/check.h"
+#include "base/quantile.h"
 #include "runtime/state/durable_file.h"
 
 namespace orrery::runtime {
@@ -82,10 +83,8 @@ std::string cluster_json(const Calibration& c) {
   return text + "\n}\n";
 }
 
-double median_of(std::vector<double>& values) {
-  if (values.empty()) return 1.0;
-  std::vector<float> ratios(values.begin(), values.end());
-  return std::max(1.0, quantile(ratios, 0.5));
+double at_least_one(const std::vector<double>& ratios) {
+  return std::max(1.0, median(ratios));  // none: 1
 }
 
 }  // namespace
@@ -118,7 +117,7 @@ hardware::Contention contention_of(const std::vector<hardware::MeasuredKernel>& 
     for (const hardware::KernelPoint& p : kernel.points)
       if (p.busy_seconds > 0.0 && p.seconds >= kCountsForContention)
         (p.flops > 0.0 ? compute : memory).push_back(p.busy_seconds / p.seconds);
-  return {median_of(compute), median_of(memory)};
+  return {at_least_one(compute), at_least_one(memory)};
 }
 
 std::vector<hardware::TransferCurve> measured_curves(const std::map<Exchange, TransferPhase::Curve>& curves) {

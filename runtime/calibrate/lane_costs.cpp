@@ -1,10 +1,10 @@
 #include "runtime/calibrate/lane_costs.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "base/check.h"
+#include "base/quantile.h"
 #include "runtime/calibrate/probe_schedules.h"
-#include "runtime/calibrate/samples.h"
 
 namespace orrery::runtime {
 namespace {
@@ -12,14 +12,12 @@ namespace {
 constexpr std::int64_t kOps = 400, kMostSteps = 1000;
 constexpr std::int64_t kRounds = 24, kTransferBytes = std::int64_t{8} << 20;
 
-double median_or_zero(std::vector<float>& values) { return values.empty() ? 0.0 : quantile(values, 0.5); }
-
 struct Apart {
   std::vector<float> beside, apart;
 };
 
-Interference named(std::string kernel, Apart& a) {
-  return {std::move(kernel), median_or_zero(a.beside), median_or_zero(a.apart),
+Interference named(std::string kernel, const Apart& a) {
+  return {std::move(kernel), median(a.beside), median(a.apart),
           static_cast<std::int64_t>(a.beside.size()), static_cast<std::int64_t>(a.apart.size())};
 }
 
@@ -32,7 +30,7 @@ double op_overhead_seconds(const ProbeTimes& probe) {
     for (std::size_t op = 1; op < step.size(); ++op) between += step[op].started - step[op - 1].ended;
     means.push_back(static_cast<float>(between) * 1e-9F / static_cast<float>(step.size() - 1));
   }
-  return quantile(means, 0.5);
+  return median(std::move(means));
 }
 
 double measure_op_overhead(double seconds) {

@@ -13,7 +13,7 @@
 
 namespace orrery::runtime {
 
-// `call` is a communication op. `bytes_of_type`: of an element on the device.
+// `call` is a communication op; `device` says how large its elements are.
 void stand_in_for_message(const OpCall& call, const Device& device);
 
 }  // namespace orrery::runtime

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/quantile.h"
 
 namespace orrery::runtime {
 namespace {
@@ -12,16 +13,6 @@ constexpr double kFence = 6.0, kMadToDeviation = 1.4826, kLeastDeviation = 0.02;
 constexpr std::size_t kEnough = 3;
 
 }  // namespace
-
-double quantile(std::vector<float>& values, double q) {
-  CHECK(!values.empty());
-  std::sort(values.begin(), values.end());
-  const double at = q * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  const double part = at - static_cast<double>(below);
-  return (1.0 - part) * static_cast<double>(values[below]) + part * static_cast<double>(values[above]);
-}
 
 void Samples::add(double seconds, bool disturbed) {
   std::vector<float>& into = disturbed ? disturbed_ : kept_;
@@ -32,14 +23,14 @@ SampleSummary Samples::summary() const {
   std::vector<float> values = kept_;
   if (values.size() < kEnough) values.insert(values.end(), disturbed_.begin(), disturbed_.end());
   CHECK(!values.empty());
-  const double middle = quantile(values, 0.5);
+  const double middle = median(values);
   std::vector<float> away;
   for (const float v : values) away.push_back(std::abs(v - static_cast<float>(middle)));
-  const double deviation = std::max(kLeastDeviation * middle, kMadToDeviation * quantile(away, 0.5));
+  const double deviation = std::max(kLeastDeviation * middle, kMadToDeviation * median(away));
   std::erase_if(values,
                 [&](float v) { return std::abs(static_cast<double>(v) - middle) > kFence * deviation; });
   SampleSummary s;
-  s.seconds = quantile(values, 0.5);
+  s.seconds = median(values);
   s.p10 = quantile(values, 0.1);
   s.p90 = quantile(values, 0.9);
   s.samples = static_cast<std::int64_t>(values.size());

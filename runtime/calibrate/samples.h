@@ -21,7 +21,7 @@ struct SampleSummary {
 
 class Samples {
  public:
-  static constexpr std::size_t kMost = 400;  // of those that were not disturbed; later ones are only counted
+  static constexpr std::size_t kMost = 400;  // of each kind; later ones are dropped, and not counted either
 
   void add(double seconds, bool disturbed);
   bool empty() const { return kept_.empty() && disturbed_.empty(); }
@@ -32,9 +32,6 @@ class Samples {
  private:
   std::vector<float> kept_, disturbed_;
 };
-
-// What is at share `q` of the sorted values, interpolated. Needs one.
-double quantile(std::vector<float>& values, double q);
 
 // Whether this thread lost its core between two moments: the wall's clock then went on for longer than its
 // own.

@@ -1,13 +1,12 @@
 #include "runtime/cpu/emulated_device.h"
 
-#include <fmt/format.h>
 #include <sys/prctl.h>
 
 #include <algorithm>
 #include <chrono>
 #include <thread>
 
-#include "base/diagnostics.h"
+#include "base/check.h"
 
 namespace orrery::runtime {
 
@@ -17,13 +16,11 @@ EmulatedDevice::EmulatedDevice(const schedule::Trace& trace, std::int64_t rank, 
       trace.representative.empty() ? rank : trace.representative[static_cast<std::size_t>(rank)];
   const auto found = std::find_if(trace.ranks.begin(), trace.ranks.end(),
                                   [&](const schedule::RankTrace& r) { return r.rank == whose; });
-  if (found == trace.ranks.end() || found->records.empty())
-    throw InputError(fmt::format("error: the trace to emulate has nothing of rank {}\n  hint: make it with `orrery run "
-                                 "SCENARIO --emulated-stretch FACTOR --save-trace FILE`\n", rank));
+  CHECK(found != trace.ranks.end() && !found->records.empty(), rank, whose);
   for (const schedule::TraceRecord& r : found->records) {
     if (r.step != found->records.front().step) break;
-    if (r.op >= duration_ns_.size()) duration_ns_.resize(r.op + 1, 0);
-    duration_ns_[r.op] = r.end_ns - r.begin_ns;
+    CHECK(r.op == duration_ns_.size(), rank, r.op);
+    duration_ns_.push_back(r.end_ns - r.begin_ns);
   }
 }
 
@@ -37,7 +34,7 @@ double EmulatedDevice::perform(const OpCall& call) {
   using Clock = std::chrono::steady_clock;
   thread_local const int punctual = ::prctl(PR_SET_TIMERSLACK, 1000UL);  // 1 us, not 50; without it only later
   static_cast<void>(punctual);
-  const std::int64_t duration = call.id < duration_ns_.size() ? duration_ns_[call.id] : 0;
+  const std::int64_t duration = duration_ns_.at(call.id);
   const Clock::time_point end = Clock::now() + std::chrono::nanoseconds(duration);
   constexpr auto kPart = std::chrono::milliseconds(200);
   while (Clock::now() + kPart < end && !stop_.failed()) std::this_thread::sleep_for(kPart);

@@ -15,7 +15,7 @@ namespace orrery::runtime {
 
 class EmulatedDevice final : public Device {
  public:
-  // `trace` needs a step of the rank, or of its representative. Throws InputError where it has none.
+  // `trace` is of the schedule that is performed, and has a whole step (schedule/trace_check.h); its first counts.
   EmulatedDevice(const schedule::Trace& trace, std::int64_t rank, const StopSign& stop);
   std::byte* allocate(std::int64_t bytes) override;
   std::int64_t element_bytes(schedule::DataType type) const override { return schedule::size_of(type); }

@@ -20,6 +20,7 @@
 #include "runtime/run/thread_run.h"
 #include "scenarios/load.h"
 #include "schedule/compile.h"
+#include "schedule/trace_check.h"
 #include "schedule/trace_file.h"
 #include "schedule/verify.h"
 
@@ -31,7 +32,7 @@ struct CommandLine {
   std::vector<std::string> sets;
   RunOptions run;
   StallLimits stall;
-  std::optional<std::int64_t> discard;
+  std::optional<std::int64_t> discard, keep;
   bool json = false, quiet = false;
 };
 
@@ -48,7 +49,7 @@ void declare(CLI::App& app, CommandLine& o) {
       ->type_name("SECONDS")->check(CLI::PositiveNumber);
   app.add_option("--save", o.run.save_directory, "Write checkpoints into this directory")->type_name("DIR");
   app.add_option("--every", o.run.save_every, "Steps between checkpoints; default: only one, at the end")->type_name("N")->check(CLI::NonNegativeNumber);
-  app.add_option("--keep", o.run.keep, "Checkpoints to keep, 0: all")->type_name("N")->check(CLI::NonNegativeNumber);
+  app.add_option("--keep", o.keep, "Checkpoints to keep, 0: all; default: 2")->type_name("N")->check(CLI::NonNegativeNumber);
   app.add_option("--resume", o.run.resume, "Go on from a checkpoint, or the newest one in a directory; any plan of the same model")->type_name("DIR");
   app.add_option("--emulate", o.emulate, "Kernels are timed waits, as long as in this simulated trace; messages stay real")->type_name("TRACE");
   app.add_flag("--double", o.run.in_double, "Compute in double precision, whatever the scenario says");
@@ -61,8 +62,13 @@ void declare(CLI::App& app, CommandLine& o) {
 void check_options(CommandLine& o) {
   if (o.run.save_every > 0 && o.run.save_directory.empty())
     throw InputError("error: --every needs --save\n  hint: --save DIR says where checkpoints go\n");
+  if (o.keep && o.run.save_directory.empty())
+    throw InputError("error: --keep needs --save\n  hint: --save DIR says where checkpoints go\n");
+  o.run.keep = o.keep.value_or(o.run.keep);
   if (!o.emulate.empty() && (!o.run.save_directory.empty() || !o.run.resume.empty() || !o.data.empty()))
     throw InputError("error: an emulated run trains nothing, so it has no data and no checkpoints\n  hint: leave out --data, --save and --resume\n");
+  if (!o.emulate.empty() && o.run.in_double)
+    throw InputError("error: an emulated run computes nothing, so --double says nothing\n  hint: leave one of them out\n");
   o.run.discard = o.discard.value_or(std::min<std::int64_t>(2, o.run.steps - 1));
   if (o.run.discard >= o.run.steps)
     throw InputError(fmt::format("error: --discard {} leaves none of {} steps\n  hint: more --steps\n", o.run.discard, o.run.steps));
@@ -135,12 +141,12 @@ class StepPrinter {
   std::int64_t last_ = 0;
 };
 
-void finish(const CommandLine& o, const scenarios::Scenario& scenario, schedule::Trace trace) {
+void finish(const CommandLine& o, const scenarios::Scenario& scenario, const schedule::Schedule& schedule, schedule::Trace trace) {
   trace.scenario = scenario.name;
   trace.scenario_path = scenario.path;
   if (!o.save_trace.empty()) schedule::write_trace(o.save_trace, trace);
-  if (o.json) print(run_json(scenario, trace));
-  else print(run_summary(scenario, trace));
+  if (o.json) print(run_json(scenario, schedule, trace));
+  else print(run_summary(scenario, schedule, trace));
 }
 
 RankHooks hooks_of(const CommandLine& o, const scenarios::Scenario& scenario, bool speaks) {
@@ -159,11 +165,11 @@ int run_threads(const CommandLine& o, const scenarios::Scenario& scenario, const
   const auto hooks = [&](int rank) { return hooks_of(o, scenario, rank == 0); };
   const auto last_resort = [&](const std::string& message, const RunResult& result) {
     std::fputs(fmt::format("error: {}\n", message).c_str(), stderr);
-    finish(o, scenario, result.trace);
+    finish(o, scenario, *job.schedule, result.trace);
     std::_Exit(3);
   };
   const RunResult result = run_as_threads(job, stop, o.stall, hooks, last_resort);
-  if (result.trace.steps > 0 || !result.error) finish(o, scenario, result.trace);
+  if (result.trace.steps > 0 || !result.error) finish(o, scenario, *job.schedule, result.trace);
   if (result.error) std::rethrow_exception(result.error);
   return stop.asked() > 0 ? 3 : 0;
 }
@@ -183,9 +189,8 @@ struct Input {
                             : text_tokens(o.data, schedule.model.vocab, schedule.hyper.seed);
     if (o.emulate.empty()) return;
     emulated = schedule::read_trace(o.emulate);
-    if (emulated.fingerprint != fingerprint)
-      throw InputError(fmt::format("{}: error: the trace is of another schedule than {}\n  hint: make it with `orrery run "
-                                   "--save-trace` from this scenario and these --set\n", o.emulate, o.scenario));
+    schedule::require_trace_of(schedule, emulated, o.emulate, o.scenario);
+    schedule::require_whole_step(schedule, emulated, o.emulate);
   }
   RunJob job(const CommandLine& o) const {
     RunJob job{&schedule, tokens.get(), fingerprint, o.run, fmt::format("{}-{}", ::getpid(), now_ns() % 1'000'000'000)};
@@ -216,7 +221,7 @@ int run_mpi(const CommandLine& o, int argc, char** argv) {
     const Signals signals(stop);
     const bool speaks = mpi.rank() == 0;
     const RunResult result = mpi.run(job, stop, o.stall, hooks_of(o, input.scenario, speaks), o.save_trace);
-    if (speaks) finish(o, input.scenario, result.trace);
+    if (speaks) finish(o, input.scenario, input.schedule, result.trace);
     return stop.asked() > 0 ? 3 : 0;
   } catch (const InputError& error) {
     mpi.end_job(error.what(), 2);

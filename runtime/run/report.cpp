@@ -3,20 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
+
+#include "base/quantile.h"
+#include "schedule/trace_steps.h"
 
 namespace orrery::runtime {
 namespace {
-
-double quantile(const std::vector<double>& sorted, double q) {
-  const double at = q * static_cast<double>(sorted.size() - 1);
-  const auto low = static_cast<std::size_t>(at);
-  const std::size_t high = std::min(low + 1, sorted.size() - 1);
-  return sorted[low] + (at - static_cast<double>(low)) * (sorted[high] - sorted[low]);
-}
 
 double tokens_of(const scenarios::Scenario& s) {
   return static_cast<double>(s.training.global_batch * s.training.sequence_length);
@@ -30,33 +23,8 @@ std::int64_t worst(const schedule::Trace& trace, std::int64_t schedule::RankTrac
 
 }  // namespace
 
-Spread spread_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
+Spread spread_of(const std::vector<double>& values) {
   return {quantile(values, 0.5), quantile(values, 0.1), quantile(values, 0.9)};
-}
-
-std::vector<double> step_seconds(const schedule::Trace& trace) {
-  struct Step {
-    double first = std::numeric_limits<double>::max(), last = 0.0;
-  };
-  std::map<std::int32_t, double> sums;
-  std::map<std::int32_t, int> ranks;
-  for (const schedule::RankTrace& rank : trace.ranks) {
-    std::map<std::int32_t, Step> steps;
-    for (const schedule::TraceRecord& r : rank.records) {
-      Step& step = steps[r.step];
-      step.first = std::min(step.first, static_cast<double>(r.begin_ns));
-      step.last = std::max(step.last, static_cast<double>(r.end_ns));
-    }
-    for (auto at = steps.begin(); at != steps.end(); ++at) {
-      const auto next = std::next(at);
-      sums[at->first] += (next == steps.end() ? at->second.last : next->second.first) - at->second.first;
-      ++ranks[at->first];
-    }
-  }
-  std::vector<double> seconds;
-  for (const auto& [step, sum] : sums) seconds.push_back(sum / ranks[step] * 1e-9);
-  return seconds;
 }
 
 std::string step_line(std::int64_t step, double loss, double seconds, double tokens_per_step) {
@@ -65,12 +33,12 @@ std::string step_line(std::int64_t step, double loss, double seconds, double tok
   return text + "\n";
 }
 
-std::string run_summary(const scenarios::Scenario& scenario, const schedule::Trace& trace) {
+std::string run_summary(const scenarios::Scenario& scenario, const schedule::Schedule& schedule, const schedule::Trace& trace) {
   std::string text;
   if (!trace.losses.empty() && trace.origin != schedule::TraceOrigin::emulated)
     text += fmt::format("loss            {:.5f} -> {:.5f} over {} steps\n", trace.losses.front(), trace.losses.back(),
                         trace.losses.size());
-  const std::vector<double> seconds = step_seconds(trace);
+  const std::vector<double> seconds = schedule::step_times(schedule, trace).seconds;
   if (!seconds.empty()) {
     const Spread s = spread_of(seconds);
     text += fmt::format("step time       {:.3f} ms   (median of {}; p10 {:.3f}, p90 {:.3f})\n", 1e3 * s.median, seconds.size(),
@@ -86,13 +54,13 @@ std::string run_summary(const scenarios::Scenario& scenario, const schedule::Tra
   return text;
 }
 
-std::string run_json(const scenarios::Scenario& scenario, const schedule::Trace& trace) {
+std::string run_json(const scenarios::Scenario& scenario, const schedule::Schedule& schedule, const schedule::Trace& trace) {
   nlohmann::ordered_json json;
   json["schema_version"] = 1;
   json["scenario"] = scenario.name;
   json["complete"] = trace.complete;
   json["losses"] = trace.losses;
-  const std::vector<double> seconds = step_seconds(trace);
+  const std::vector<double> seconds = schedule::step_times(schedule, trace).seconds;
   json["steps_measured"] = seconds.size();
   if (!seconds.empty()) {
     const Spread s = spread_of(seconds);

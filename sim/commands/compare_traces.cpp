@@ -4,11 +4,11 @@
 #include <optional>
 
 #include "schedule/compile.h"
+#include "schedule/trace_check.h"
 #include "schedule/trace_file.h"
 #include "sim/commands/perfetto_file.h"
 #include "sim/commands/scenario_files.h"
 #include "sim/metrics/simulated_trace.h"
-#include "sim/metrics/trace_check.h"
 #include "sim/metrics/trace_comparison.h"
 #include "sim/report/trace_comparison_json.h"
 #include "sim/report/trace_comparison_text.h"

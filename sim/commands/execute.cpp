@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <thread>
 
@@ -21,22 +20,6 @@
 namespace orrery::sim {
 namespace {
 
-int end_of(const std::string& program, const ChildEnd& end, bool said_error, const std::string& death) {
-  if (end.signal == 0 && (end.code == kFine || end.code == kWrongInput || end.code == kWorldFailed))
-    return end.code;
-  if (said_error) return kWorldFailed;
-  if (!death.empty()) {
-    say(fmt::format("error: {}", death));
-  } else if (end.forwarded != 0) {
-    say(fmt::format("error: {}: {}", program, ::strsignal(end.forwarded)));
-  } else if (end.signal != 0) {
-    say(fmt::format("error: {} was ended by signal {} ({})", program, end.signal, ::strsignal(end.signal)));
-  } else {
-    say(fmt::format("error: {} ended with exit code {}", program, end.code));
-  }
-  return kWorldFailed;
-}
-
 struct Performed {
   int code = kFine;
   bool interrupted = false;
@@ -46,7 +29,7 @@ Performed perform_as_threads(const std::string& runtime, std::vector<std::string
   arguments.insert(arguments.begin() + 1, {"--backend", "threads"});
   const ChildEnd end =
       run_child({.program = runtime, .arguments = std::move(arguments), .on_output = {}, .on_error = {}});
-  return {end_of("orrery-rt", end, false, {}), end.forwarded != 0};
+  return {exit_code_of("orrery-rt", end), end.forwarded != 0};
 }
 
 Performed perform_as_processes(const std::string& runtime, std::vector<std::string> arguments,
@@ -68,7 +51,7 @@ Performed perform_as_processes(const std::string& runtime, std::vector<std::stri
                  .on_error = [&](std::string_view text) { words.take(text); },
                  .first_signal = SIGUSR1});  // mpirun hands that on to the ranks; SIGINT would kill them
   words.finish();
-  return {end_of("mpirun", end, words.said_error(), words.death()), end.forwarded != 0};
+  return {exit_code_of("mpirun", end, words.said_error(), words.death()), end.forwarded != 0};
 }
 
 // Options whose file or document would be written again by each scenario.

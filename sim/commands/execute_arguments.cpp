@@ -76,6 +76,8 @@ ExecuteArguments parse_execute(const std::vector<std::string>& words) {
 std::vector<std::string> mpirun_arguments(const MpiRun& of, const std::string& program,
                                           const std::vector<std::string>& arguments) {
   std::vector<std::string> all = {"-n", fmt::format("{}", of.ranks)};
+  // Else Open MPI binds each rank to one core where there are one or two, and all lanes of a rank to that core.
+  all.insert(all.end(), {"--bind-to", "none"});
   if (of.is_root) all.emplace_back("--allow-run-as-root");
   // Open MPI counts cores, of which a machine may have half as many as hardware threads.
   if (of.ranks * 2 > std::int64_t{of.cores}) all.emplace_back("--oversubscribe");

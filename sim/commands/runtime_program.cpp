@@ -46,9 +46,23 @@ std::string execute_help() { return help_of({}); }
 std::string calibrate_help() { return help_of({"calibrate"}); }
 
 int run_runtime(const std::vector<std::string>& arguments) {
-  const ChildEnd end = run_child({.program = require_runtime(), .arguments = arguments, .on_output = {}, .on_error = {}});
-  if (end.signal == 0) return end.code;
-  say(fmt::format("error: orrery-rt was ended by signal {} ({})", end.signal, ::strsignal(end.signal)));
+  return exit_code_of(
+      "orrery-rt", run_child({.program = require_runtime(), .arguments = arguments, .on_output = {}, .on_error = {}}));
+}
+
+int exit_code_of(const std::string& program, const ChildEnd& end, bool said_error, const std::string& death) {
+  if (end.signal == 0 && (end.code == kFine || end.code == kWrongInput || end.code == kWorldFailed))
+    return end.code;
+  if (said_error) return kWorldFailed;
+  if (!death.empty()) {
+    say(fmt::format("error: {}", death));
+  } else if (end.forwarded != 0) {
+    say(fmt::format("error: {}: {}", program, ::strsignal(end.forwarded)));
+  } else if (end.signal != 0) {
+    say(fmt::format("error: {} was ended by signal {} ({})", program, end.signal, ::strsignal(end.signal)));
+  } else {
+    say(fmt::format("error: {} ended with exit code {}", program, end.code));
+  }
   return kWorldFailed;
 }
 

@@ -10,14 +10,16 @@
 
 #include "base/check.h"
 #include "base/child_process.h"
+#include "base/directories.h"
+#include "base/quantile.h"
 #include "schedule/compile.h"
+#include "schedule/trace_check.h"
 #include "schedule/trace_file.h"
 #include "sim/commands/command.h"
 #include "sim/commands/csv_text.h"
 #include "sim/commands/runtime_program.h"
 #include "sim/commands/scenario_files.h"
 #include "sim/metrics/simulated_trace.h"
-#include "sim/metrics/trace_check.h"
 #include "sim/metrics/trace_comparison.h"
 #include "sim/report/progress.h"
 
@@ -43,24 +45,28 @@ struct Row {
 };
 
 std::vector<fs::path> scenarios_in(const fs::path& directory) {
-  std::vector<fs::path> files;
-  if (!fs::is_directory(directory))
+  std::error_code error;
+  if (!fs::is_directory(directory, error))
     throw InputError(fmt::format("{}: error: no such directory\n  hint: a directory with scenarios in calibrated/ and "
                                  "held-out/, as validation/cpu\n", directory.string()));
-  for (const auto& entry : fs::directory_iterator(directory))
-    if (entry.path().extension() == ".json") files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
-  return files;
+  return files_in(directory, ".json");
 }
 
-// Only the scenarios of calibrated/ are shown to it.
+// What the program said is the user's business where it refused its input, as where orrery itself does.
+[[noreturn]] void fail_with(int code, const std::string& what) {
+  if (code == kWrongInput) throw InputError(fmt::format("error: {}\n", what));
+  throw WorldError(what);
+}
+
+// Only the scenarios of calibrated/ are shown to it. A finished calibration is made anew, since machines drift; one that was
+// interrupted goes on.
 std::string calibrated_cluster(const ValidateOptions& o) {
   if (!o.cluster.empty()) return o.cluster;
   std::vector<std::string> words{"calibrate"};
   for (const fs::path& file : scenarios_in(fs::path(o.directory) / "calibrated")) words.push_back(file.string());
-  words.insert(words.end(), {"--output", o.output, "--name", "this-machine", "--resume"});
+  words.insert(words.end(), {"--output", o.output, "--name", "this-machine"});
   if (o.quick) words.emplace_back("--quick");
-  if (run_runtime(words) != kFine) throw WorldError("calibration failed");
+  if (const int code = run_runtime(words); code != kFine) fail_with(code, "calibration failed");
   return (fs::path(o.output) / "this-machine.json").string();
 }
 
@@ -71,12 +77,8 @@ void perform(const ValidateOptions& o, const std::string& file, const std::strin
                                                 std::to_string(o.steps), "--save-trace", trace},
                                   .on_output = [](std::string_view) {},
                                   .on_error = [&](std::string_view text) { said += text; }});
-  if (end.signal != 0 || end.code != kFine) throw WorldError(fmt::format("{}: performing it failed\n{}", file, said));
-}
-
-double quantile(std::vector<double> values, double q) {
-  std::sort(values.begin(), values.end());
-  return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
+  if (const int code = exit_code_of("orrery-rt", end, !said.empty()); code != kFine)
+    fail_with(code, fmt::format("{}: performing it failed\n{}", file, said));
 }
 
 Row validate(const ValidateOptions& o, const fs::path& file, const std::string& cluster, bool calibrated) {
@@ -142,9 +144,11 @@ int run_validation(const ValidateOptions& o, Output& out) {
   if (!o.execute)
     throw InputError("error: orrery validate needs --execute\n  hint: orrery validate --execute performs scenarios here and holds "
                      "predictions against them\n");
+  if (o.quick && !o.cluster.empty())
+    throw InputError("error: --quick is of the calibration, and --cluster says that there is one\n  hint: leave one of them out\n");
   const auto calibrated = scenarios_in(fs::path(o.directory) / "calibrated");
   const auto held_out = scenarios_in(fs::path(o.directory) / "held-out");
-  fs::create_directories(o.output);
+  make_directories(o.output);
   const std::string cluster = calibrated_cluster(o);
   std::vector<Row> rows;
   out.write(header());

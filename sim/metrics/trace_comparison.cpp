@@ -1,8 +1,8 @@
 #include "sim/metrics/trace_comparison.h"
+#include "schedule/trace_check.h"
 
 #include <map>
 
-#include "sim/metrics/trace_check.h"
 
 namespace orrery::sim {
 namespace {

@@ -48,7 +48,7 @@ struct TraceComparison {
   double error(double of_first, double of_second) const;
 };
 
-// `first` and `second` are traces of the schedule with a whole step (trace_check.h), and live as long as the
+// `first` and `second` are traces of the schedule with a whole step (schedule/trace_check.h), and live as long as the
 // comparison; the first is a prediction where its word is "predicted".
 struct ComparedTrace {
   std::string word, source;

@@ -6,11 +6,11 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "base/quantile.h"
 #include "schedule/kernel_work.h"
+#include "schedule/trace_check.h"
 #include "schedule/trace_ops.h"
 #include "sim/metrics/op_shape.h"
-#include "sim/metrics/quantile.h"
-#include "sim/metrics/trace_check.h"
 
 namespace orrery::sim {
 namespace {

@@ -44,7 +44,7 @@ struct TraceJoin {
   std::array<JoinedGroup, schedule::kGroupKinds> groups{};
 };
 
-// Both traces are of the schedule and have a whole step (trace_check.h).
+// Both traces are of the schedule and have a whole step (schedule/trace_check.h).
 TraceJoin join(const schedule::Schedule& schedule, const schedule::Trace& first,
                const schedule::Trace& second);
 

@@ -4,10 +4,11 @@
 #include <span>
 
 #include "base/check.h"
+#include "base/quantile.h"
+#include "schedule/trace_check.h"
 #include "schedule/trace_ops.h"
+#include "schedule/trace_steps.h"
 #include "sim/engine/account.h"
-#include "sim/metrics/quantile.h"
-#include "sim/metrics/trace_check.h"
 
 namespace orrery::sim {
 namespace {
@@ -62,23 +63,18 @@ struct Change {
 // One rank's records, as steps.
 class RankTimes {
  public:
-  RankTimes(const schedule::Schedule& schedule, const schedule::RankTrace& trace, std::int32_t steps)
-      : trace_(trace) {
+  RankTimes(const schedule::Schedule& schedule, const schedule::RankTrace& trace, std::int32_t steps) {
     const schedule::Program& program = schedule.program_of(trace.rank);
     const std::vector<schedule::TracedOp> ops = schedule::traced_ops(program);
     std::vector<Counts> of_op;
     for (const Op& op : program.ops) of_op.push_back(counts_of(schedule, trace.rank, op));
-    note_boundaries(program, ops, steps);
+    boundaries_ = schedule::step_bounds(schedule::step_records(program), trace, steps);
     for (const schedule::TraceRecord& r : trace.records) {
       const Counts& counts = of_op[ops[r.op].op];
       add(counts.waiting, r.ready_ns, r.begin_ns);
       add(counts.running, r.begin_ns, r.end_ns);
     }
     std::sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) { return a.at < b.at; });
-  }
-
-  double step_s(std::size_t step) const {
-    return static_cast<double>(boundaries_[step + 1] - boundaries_[step]) * 1e-9;
   }
 
   // Of each step.
@@ -101,25 +97,6 @@ class RankTimes {
   }
 
  private:
-  // When each step's first op began, and when the last step's last op ended.
-  void note_boundaries(const schedule::Program& program, const std::vector<schedule::TracedOp>& ops,
-                       std::int32_t steps) {
-    const auto is_first = [&](const schedule::TracedOp& op) {
-      return program.ops[op.op].stream == schedule::Stream::compute;
-    };
-    const auto compute = std::find_if(ops.begin(), ops.end(), is_first);
-    const auto first = static_cast<std::size_t>(compute == ops.end() ? 0 : compute - ops.begin());
-    const std::size_t count = ops.size();
-    CHECK(count > 0, program.name);
-    for (std::size_t step = 0; step < static_cast<std::size_t>(steps); ++step)
-      boundaries_.push_back(trace_.records[step * count + first].begin_ns);
-    const std::span<const schedule::TraceRecord> last(
-        trace_.records.data() + (boundaries_.size() - 1) * count, count);
-    std::int64_t end = boundaries_.back();
-    for (const schedule::TraceRecord& r : last) end = std::max(end, r.end_ns);
-    boundaries_.push_back(end);
-  }
-
   void add(unsigned what, std::int64_t begin, std::int64_t end) {
     if (what == kNothing || begin >= end) return;
     changes_.push_back({begin, what, true});
@@ -138,7 +115,6 @@ class RankTimes {
     return s;
   }
 
-  const schedule::RankTrace& trace_;
   std::vector<std::int64_t> boundaries_;  // steps + 1
   std::vector<Change> changes_;
 };
@@ -168,12 +144,9 @@ TraceMetrics trace_metrics(const schedule::Schedule& schedule, const schedule::T
   CHECK(steps > 0, trace.scenario, trace.steps);
   const std::vector<std::int64_t> weights = ranks_stood_for(trace);
   TraceMetrics metrics;
-  std::vector<double> step_times(static_cast<std::size_t>(steps), 0.0);
   for (std::size_t i = 0; i < trace.ranks.size(); ++i) {
     const double of_world = static_cast<double>(weights[i]) / static_cast<double>(trace.world);
     const RankTimes times(schedule, trace.ranks[i], steps);
-    for (std::size_t step = 0; step < step_times.size(); ++step)
-      step_times[step] += of_world * times.step_s(step);
     RankShares rank{.rank = trace.ranks[i].rank, .shares = {}};
     const std::vector<TimeShares> all = times.shares();
     const std::span<const TimeShares> chosen = averaged(all);
@@ -181,10 +154,10 @@ TraceMetrics trace_metrics(const schedule::Schedule& schedule, const schedule::T
     metrics.shares.add(rank.shares, of_world);
     metrics.ranks.push_back(rank);
   }
-  metrics.last_step_span_s = step_times.back();
-  if (step_times.size() > 1) step_times.pop_back();
-  metrics.step_time_s = median(step_times);
-  metrics.step_times_s = std::move(step_times);
+  schedule::StepTimes times = schedule::step_times(schedule, trace);
+  metrics.last_step_span_s = times.last_span_s;
+  metrics.step_time_s = median(times.seconds);
+  metrics.step_times_s = std::move(times.seconds);
   return metrics;
 }
 

@@ -1,10 +1,7 @@
 // Where the time of the steps in a Trace goes, from its intervals alone: one implementation for simulated and
 // measured ones.
 //
-//   step           from the first op of a step to the first op of the next, on each rank, averaged over
-//                  ranks; the step time is the median over the steps. First op: of the compute stream, since
-//                  messages and input are issued ahead. The last step has no next one: its own span, to the
-//                  end of its last op, is told apart, and is the step time where there is no other.
+//   step           schedule/trace_steps.h: from its first op to the next step's; the step time is the median
 //   waterfall      each instant of a rank goes to the first that applies (DESIGN.md section 6;
 //                  engine/account.h): compute, exposed transfers by group, copies, host (an op was ready and
 //                  did not begin, or the CPU optimizer runs), bubble (a message between pipeline stages was
@@ -51,7 +48,7 @@ struct TraceMetrics {
   std::vector<RankShares> ranks;  // as in the trace
 };
 
-// The trace is of the schedule and has a whole step (trace_check.h).
+// The trace is of the schedule and has a whole step (schedule/trace_check.h).
 TraceMetrics trace_metrics(const schedule::Schedule& schedule, const schedule::Trace& trace);
 
 }  // namespace orrery::sim

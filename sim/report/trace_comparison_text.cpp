@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/quantile.h"
 #include "base/quantities.h"
-#include "sim/metrics/quantile.h"
 #include "sim/report/result_words.h"
 #include "sim/report/text_layout.h"
 

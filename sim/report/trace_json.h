@@ -26,7 +26,7 @@ struct WrittenTrace {
   std::string word;  // "predicted", in the names of processes; may be empty
 };
 
-// The traces are of the schedule (sim/metrics/trace_check.h).
+// The traces are of the schedule (schedule/trace_check.h).
 void write_trace_json(std::ostream& out, const schedule::Schedule& schedule,
                       std::span<const WrittenTrace> traces, WrittenRanks ranks);
 

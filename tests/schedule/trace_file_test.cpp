@@ -71,6 +71,9 @@ TEST(TraceFile, RepresentativesStandForOthers) {
   EXPECT_THAT(trace_text(trace), HasSubstr("\"representative\": \"0*2 1 0 -1 1\""));
   trace.representative[3] = 5;
   EXPECT_THAT(errors_of(trace_text(trace)), HasSubstr("rank 5 stands for rank 3, and is not here"));
+  trace.representative = {1, 1, 1, 1, 1, 1};
+  EXPECT_THAT(errors_of(replaced(trace_text(trace), "\"1 0*5\"", "\"1 9223372036854775807 0*4\"")),
+              HasSubstr("a rank beyond 2^63"));
 }
 
 TEST(TraceFile, ALossThatIsNoNumberIsKept) {

@@ -43,9 +43,9 @@ TEST(ExecuteArguments, WrongOnesAreRefused) {
 }
 
 TEST(MpirunArguments, RootAndMoreRanksThanCores) {
-  EXPECT_EQ(mpirun_arguments({.ranks = 2, .cores = 8}, "rt", {"a", "b"}), (Words{"-n", "2", "rt", "a", "b"}));
+  EXPECT_EQ(mpirun_arguments({.ranks = 2, .cores = 8}, "rt", {"a", "b"}), (Words{"-n", "2", "--bind-to", "none", "rt", "a", "b"}));
   EXPECT_EQ(mpirun_arguments({.ranks = 5, .cores = 8, .is_root = true}, "rt", {}),
-            (Words{"-n", "5", "--allow-run-as-root", "--oversubscribe", "rt"}));
+            (Words{"-n", "5", "--bind-to", "none", "--allow-run-as-root", "--oversubscribe", "rt"}));
 }
 
 }  // namespace

@@ -7,16 +7,17 @@
 
 #include <numeric>
 
-#include "schedule/text.h"
 #include "sim/metrics/simulated_trace.h"
-#include "sim/metrics/trace_check.h"
 #include "tests/schedule/small_trace.h"
+#include "tests/schedule/two_stages.h"
 #include "tests/sim/metrics/written_scenario.h"
 
 namespace orrery::sim {
 namespace {
 
+using schedule::testing::kTwoStages;
 using schedule::testing::parsed_schedule;
+using schedule::testing::two_stages_trace;
 using testing::Gpt;
 using testing::gpt;
 
@@ -135,42 +136,9 @@ TEST(TraceMetrics, FoldedEqualsUnfolded) {
     EXPECT_NEAR(folded.metrics.shares.waterfall[i], all.metrics.shares.waterfall[i], 1e-12);
 }
 
-// Two stages: the first computes 40 and sends for 10; the second waits for it, computes 30, and receives
-// beside nothing.
-constexpr const char* kTwoStages = R"(world 2
-group world stride 1 size 2
-group tensor stride 1 size 1
-group data stride 1 size 1
-group pipe stride 1 size 2
-program first {
-  buffer a bf16[4] persistent
-  fill y=a record(a)
-  send x:a to +1 on pipe_send_forward wait(a)
-}
-program second {
-  buffer a bf16[4] persistent
-  recv y=a from -1 on pipe_recv_forward record(a)
-  add x:a y+=a wait(a)
-}
-)";
-
-schedule::Trace by_hand(const schedule::Schedule& schedule, std::int32_t steps) {
-  schedule::Trace t{
-      .fingerprint = schedule::fingerprint(schedule), .world = 2, .first_step = 0, .steps = steps};
-  t.ranks = {{.rank = 0}, {.rank = 1}};
-  for (std::int32_t step = 0; step < steps; ++step) {
-    const std::int64_t at = 100 * step;
-    t.ranks[0].records.push_back({step, 0, at, at, at + 40});
-    t.ranks[0].records.push_back({step, 1, at + 40, at + 45, at + 55});
-    t.ranks[1].records.push_back({step, 0, at + 25, at + 45, at + 55});
-    t.ranks[1].records.push_back({step, 1, at + 55, at + 60, at + 90});
-  }
-  return t;
-}
-
 TEST(TraceMetrics, CountedByHand) {
   const schedule::Schedule s = parsed_schedule(kTwoStages);
-  const TraceMetrics m = trace_metrics(s, by_hand(s, 4));
+  const TraceMetrics m = trace_metrics(s, two_stages_trace(s, 4));
   EXPECT_EQ(m.step_times_s.size(), 3U);
   EXPECT_NEAR(m.step_time_s, 100e-9, 1e-15);
   EXPECT_NEAR(m.last_step_span_s, (55e-9 + 30e-9) / 2, 1e-15) << "from its first kernel to its last op's end";
@@ -189,7 +157,7 @@ TEST(TraceMetrics, CountedByHand) {
 
 TEST(TraceMetrics, AHiddenTransferIsCommunicationButNotExposed) {
   const schedule::Schedule s = parsed_schedule(kTwoStages);
-  schedule::Trace t = by_hand(s, 4);
+  schedule::Trace t = two_stages_trace(s, 4);
   for (schedule::TraceRecord& r : t.ranks[0].records)
     if (r.op == 0) r.end_ns += 10;  // computes on until 50, while it sends from 45 to 55
   const TimeShares shares = trace_metrics(s, t).ranks[0].shares;
@@ -200,63 +168,18 @@ TEST(TraceMetrics, AHiddenTransferIsCommunicationButNotExposed) {
 
 TEST(TraceMetrics, OneStepIsItsOwnSpan) {
   const schedule::Schedule s = parsed_schedule(kTwoStages);
-  const TraceMetrics m = trace_metrics(s, by_hand(s, 1));
+  const TraceMetrics m = trace_metrics(s, two_stages_trace(s, 1));
   EXPECT_NEAR(m.step_time_s, m.last_step_span_s, 1e-15);
   EXPECT_NEAR(m.ranks[0].shares.of(Share::compute), 40.0 / 55.0, 1e-12);
 }
 
 TEST(TraceMetrics, ADisturbedStepDoesNotMoveTheMedian) {
   const schedule::Schedule s = parsed_schedule(kTwoStages);
-  schedule::Trace t = by_hand(s, 6);
+  schedule::Trace t = two_stages_trace(s, 6);
   for (schedule::RankTrace& rank : t.ranks)
     for (schedule::TraceRecord& r : rank.records)
       if (r.step >= 3) r.ready_ns += 900, r.begin_ns += 900, r.end_ns += 900;
   EXPECT_NEAR(trace_metrics(s, t).step_time_s, 100e-9, 1e-15);
-}
-
-TEST(TraceCheck, OnlyWholeStepsCount) {
-  const schedule::Schedule s = parsed_schedule(kTwoStages);
-  schedule::Trace t = by_hand(s, 3);
-  EXPECT_EQ(whole_steps(s, t), 3);
-  t.ranks[1].records.pop_back();
-  EXPECT_EQ(whole_steps(s, t), 2);
-  t.ranks[0].records.erase(t.ranks[0].records.begin() + 2);
-  EXPECT_EQ(whole_steps(s, t), 1);
-  EXPECT_NO_THROW(require_whole_step(s, t, "a.trace"));
-  t.ranks.pop_back();
-  EXPECT_EQ(whole_steps(s, t), 0) << "a rank is lost";
-  t.complete = false;
-  EXPECT_THROW(require_whole_step(s, t, "a.trace"), InputError);
-}
-
-std::string refusal(const schedule::Schedule& s, const schedule::Trace& t) {
-  try {
-    require_trace_of(s, t, "a.trace", "b.json");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return {};
-}
-
-TEST(TraceCheck, SaysWhatDiffers) {
-  const schedule::Schedule s = parsed_schedule(kTwoStages);
-  const schedule::Trace own = by_hand(s, 1);
-  EXPECT_EQ(refusal(s, own), "");
-  schedule::Trace other = own;
-  other.fingerprint += 1;
-  EXPECT_NE(refusal(s, other).find("a.trace: error: this trace is of another schedule than b.json"),
-            std::string::npos);
-  EXPECT_NE(refusal(s, other).find("name, ranks and ops of a step are the same"), std::string::npos);
-  other.scenario = "another";
-  other.world = 4;
-  other.scenario_path = "c.json";
-  EXPECT_NE(refusal(s, other).find("scenario: another in the trace"), std::string::npos);
-  EXPECT_NE(refusal(s, other).find("ranks: 4 in the trace, 2 in b.json"), std::string::npos);
-  EXPECT_NE(refusal(s, other).find("made from c.json"), std::string::npos);
-  schedule::Trace longer = own;
-  longer.ranks[1].records.push_back({0, 2, 200, 200, 201});
-  EXPECT_NE(refusal(s, longer).find("rank 1 has a record of op 2 in step 0, and only 2 ops"),
-            std::string::npos);
 }
 
 }  // namespace

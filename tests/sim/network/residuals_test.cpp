@@ -18,7 +18,8 @@ namespace {
 
 using Residuals = std::map<std::pair<Where, Regime>, std::vector<double>>;
 
-double quantile(std::vector<double> values, double q) {
+// The nearest value: the table rests on that, and where there are two dozen points the interpolated one differs.
+double nearest_to(std::vector<double> values, double q) {
   std::sort(values.begin(), values.end());
   return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
 }
@@ -40,7 +41,7 @@ void compare(const MeasuredCurve& curve, Residuals& residuals) {
           std::log(ratio));
   }
   fmt::print("{:<52}", curve.name);
-  for (const auto& [decade, ratios] : by_size) fmt::print(" 1e{}:{:.2f}", decade, quantile(ratios, 0.5));
+  for (const auto& [decade, ratios] : by_size) fmt::print(" 1e{}:{:.2f}", decade, nearest_to(ratios, 0.5));
   fmt::print("\n");
 }
 
@@ -55,7 +56,7 @@ TEST(Residuals, TheTableIsWhatTheMeasurementsSay) {
   }
   ASSERT_EQ(residuals.size(), 9U) << "three places with measurements, three regimes each";
   for (const auto& [key, values] : residuals) {
-    const double low = quantile(values, 0.1), middle = quantile(values, 0.5), high = quantile(values, 0.9);
+    const double low = nearest_to(values, 0.1), middle = nearest_to(values, 0.5), high = nearest_to(values, 0.9);
     fmt::print("where {} regime {}: {:5} points, 10 % {:+.3f}, median {:+.3f}, 90 % {:+.3f}\n",
                static_cast<int>(key.first), static_cast<int>(key.second), values.size(), low, middle, high);
     const ResidualInterval& interval = residual_of(key.first, key.second);
