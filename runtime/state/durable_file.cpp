@@ -42,6 +42,10 @@ void DurableFile::write(std::span<const std::byte> bytes) {
   }
 }
 
+void DurableFile::sync() {
+  if (::fdatasync(descriptor_) != 0) fail(path_, "fdatasync");
+}
+
 void DurableFile::finish() {
   if (::fsync(descriptor_) != 0) fail(path_, "fsync");
   if (::close(std::exchange(descriptor_, -1)) != 0) fail(path_, "close");

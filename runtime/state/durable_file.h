@@ -16,7 +16,8 @@ class DurableFile {
   DurableFile(const DurableFile&) = delete;
   DurableFile& operator=(const DurableFile&) = delete;
   void write(std::span<const std::byte> bytes);
-  void finish();  // to the disc, and closed
+  void sync();    // what was written until now, to the disc
+  void finish();  // all of it, and closed
 
  private:
   std::string path_;

@@ -25,7 +25,7 @@ double deviation(const schedule::Schedule& schedule, models::Initial initial) {
 
 // Calls put(element of the run, value).
 template <typename Put>
-void draw(const schedule::Schedule& schedule, const StateTensor& tensor, const StateRun& run, Put&& put) {
+void draw(const schedule::Schedule& schedule, const StateTensor& tensor, const StateRun& run, StateMemory& memory, Put&& put) {
   const double scale = deviation(schedule, tensor.initial);
   const std::uint64_t name = hash_of(tensor.name);
   for (std::int64_t r = 0; r < run.rows; ++r) {
@@ -36,6 +36,7 @@ void draw(const schedule::Schedule& schedule, const StateTensor& tensor, const S
                                .microbatch = bits(run.row + r)});
     for (std::int64_t c = 0; c < run.columns; ++c)
       put(r * run.columns + c, scale * stream.normal(bits(run.column + c)));
+    memory.moved();
   }
 }
 
@@ -45,6 +46,7 @@ void clear_state(const StateLayout& layout, StateMemory& memory) {
   for (const StateBuffer& buffer : layout.buffers) {
     const std::int64_t bytes = buffer.elements * stored_bytes(memory.element(buffer.ref.buffer));
     std::memset(memory.address(buffer.ref), 0, static_cast<std::size_t>(bytes));
+    memory.moved();
   }
 }
 
@@ -58,7 +60,7 @@ void initialise_run(const schedule::Schedule& schedule, const StateTensor& tenso
     std::byte* const first = memory.address(run.buffer) + run.offset * kSize;
     const auto put = [&](std::int64_t i, double value) { store_element<T>(first + i * kSize, value); };
     if (initial == models::Initial::normal || initial == models::Initial::normal_scaled) {
-      draw(schedule, tensor, run, put);
+      draw(schedule, tensor, run, memory, put);
       return;
     }
     const double value = initial == models::Initial::ones ? 1.0 : 0.0;

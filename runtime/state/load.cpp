@@ -128,7 +128,7 @@ Loaded Loader::load() {
   check_same_job();
   list_wanted();
   or_older([&] {
-    for (const ManifestFile& file : manifest_.files) look_into(file);
+    for (const ManifestFile& file : manifest_.files) look_into(file), memory_.moved();
     check_complete();
     clear_state(layout_, memory_);
     for (const ManifestFile& file : manifest_.files) read_pieces(file.name);
@@ -252,6 +252,7 @@ void Loader::read_pieces(const std::string& file) {
              fmt::format("is damaged: bytes {} to {} (of {}) have a wrong checksum", read.offset,
                          read.offset + read.piece.bytes(), layout_.tensors[read.wanted / kStoredStates].name));
     place(read.piece, wanted_[read.wanted], bytes);
+    memory_.moved();
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -21,6 +22,7 @@ namespace {
 
 constexpr std::array<char, 8> kMagic{'O', 'R', 'R', 'Y', 'R', 'A', 'N', 'K'};
 constexpr std::int64_t kMostElements = std::int64_t{1} << 48;  // of a tensor; far from overflowing
+constexpr std::size_t kSyncedAtOnce = std::size_t{64} << 20;   // a few tenths of a second on most disks
 
 struct Prefix {
   std::array<char, 8> magic = kMagic;
@@ -156,17 +158,26 @@ std::string_view name(StoredState state) {
 
 std::int64_t StoredPiece::bytes() const { return rows * columns * stored_bytes(element); }
 
-void write_rank_file(const std::string& path, RankFile& file, std::span<const std::byte> data) {
-  for (StoredPiece& piece : file.pieces)
+void write_rank_file(const std::string& path, RankFile& file, std::span<const std::byte> data,
+                     const std::function<void()>& moved) {
+  for (StoredPiece& piece : file.pieces) {
     piece.checksum =
         crc32c(data.subspan(static_cast<std::size_t>(piece.offset), static_cast<std::size_t>(piece.bytes())));
+    if (moved) moved();
+  }
   const std::string header = header_text(file);
   const auto header_bytes = std::as_bytes(std::span(header));
   const Prefix prefix{.checksum = crc32c(header_bytes), .header_bytes = header.size()};
   DurableFile out(path);
   out.write(std::as_bytes(std::span(&prefix, 1)));
   out.write(header_bytes);
-  out.write(data);
+  while (!data.empty()) {
+    const auto part = data.first(std::min(data.size(), kSyncedAtOnce));
+    out.write(part);
+    out.sync();
+    if (moved) moved();
+    data = data.subspan(part.size());
+  }
   out.finish();
 }
 

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -52,8 +53,10 @@ struct RankFile {
   std::vector<StoredPiece> pieces;
 };
 
-// Writes `file` with its pieces' elements to `path`, durably; sets their checksums. Throws WorldError.
-void write_rank_file(const std::string& path, RankFile& file, std::span<const std::byte> data);
+// Writes `file` with its pieces' elements to `path`, durably; sets their checksums. Throws WorldError. `moved` is called
+// now and then: behind each piece's checksum, and whenever another 64 MiB are on the disk.
+void write_rank_file(const std::string& path, RankFile& file, std::span<const std::byte> data,
+                     const std::function<void()>& moved = {});
 
 // What a reader finds: everything but the elements.
 struct RankFileHeader {

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/diagnostics.h"
+#include "base/directories.h"
 #include "runtime/state/checkpoint_directory.h"
 #include "runtime/state/durable_file.h"
 #include "runtime/state/stored_elements.h"
@@ -47,12 +48,17 @@ void cut(const StateRun& run, Element element, std::int64_t piece_bytes, RankFil
   }
 }
 
-void make_directories(const std::string& path) {
+// A directory that was not there is a name in the one above it.
+void make_directories_durably(const std::string& path) {
+  std::vector<std::string> above;
   std::error_code error;
-  fs::create_directories(path, error);
-  if (error) throw WorldError(fmt::format("{}: cannot be made: {}", path, error.message()));
+  for (fs::path at = fs::path(path).lexically_normal(); !at.empty() && !fs::exists(at, error); at = at.parent_path())
+    above.push_back(at.has_parent_path() ? at.parent_path().string() : ".");
+  make_directories(path);
+  for (const std::string& directory : above) sync_directory(directory);
 }
 
+// Fails where `to` is a directory that holds something.
 void rename_durably(const std::string& from, const std::string& to, const std::string& directory) {
   std::error_code error;
   fs::rename(from, to, error);
@@ -112,12 +118,12 @@ void snapshot(const StateLayout& layout, StateMemory& memory, Snapshot& into, st
   }
 }
 
-void save_rank(const SavePlace& place, std::int64_t rank, Snapshot& snapshot) {
+void save_rank(const SavePlace& place, std::int64_t rank, Snapshot& snapshot, const std::function<void()>& moved) {
   const std::string path = partial(place);
-  make_directories(path);
+  make_directories_durably(path);
   snapshot.file.rank = rank;
   snapshot.file.step = place.step;
-  write_rank_file((fs::path(path) / rank_file_name(rank)).string(), snapshot.file, snapshot.data);
+  write_rank_file((fs::path(path) / rank_file_name(rank)).string(), snapshot.file, snapshot.data, moved);
 }
 
 void commit(const SavePlace& place, const schedule::Schedule& schedule, const StateLayout& layout,
@@ -133,11 +139,6 @@ void commit(const SavePlace& place, const schedule::Schedule& schedule, const St
   manifest.write(std::as_bytes(std::span(text)));
   manifest.finish();
   sync_directory(path);
-  // A directory cannot be renamed over one that holds something.
-  std::error_code error;
-  const std::string replaced = path + ".replaced";
-  fs::remove_all(replaced, error);
-  if (fs::exists(final_path, error)) rename_durably(final_path, replaced, place.directory);
   rename_durably(path, final_path, place.directory);
   remove_old(place.directory, place.step, keep);
   remove_leftovers(place.directory, place.step, place.run);

@@ -7,14 +7,15 @@
 //
 // Everything is written under a hidden name and made durable; commit() writes the manifest and gives the directory
 // its name with one rename. A process killed anywhere before leaves a hidden directory that no reader looks at and
-// the next commit removes; so at most the checkpoint in the making is lost. Where a complete checkpoint of the same
-// step exists, it is replaced.
+// the next commit removes; so at most the checkpoint in the making is lost. A complete checkpoint is never replaced: where
+// there is one of the same step, commit() refuses.
 //
 // Cost: snapshot() copies at memory speed; save_rank() writes once, and checksums at about 2 GB/s.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,8 @@ struct Snapshot {
 // `into` may be an older one of the same layout: its memory is used again.
 void snapshot(const StateLayout& layout, StateMemory& memory, Snapshot& into, std::int64_t piece_bytes = kPieceBytes);
 
-// Throws WorldError where it cannot be written. The snapshot's elements stay as they are.
-void save_rank(const SavePlace& place, std::int64_t rank, Snapshot& snapshot);
+// Throws WorldError where it cannot be written. The snapshot's elements stay as they are. `moved`: see write_rank_file().
+void save_rank(const SavePlace& place, std::int64_t rank, Snapshot& snapshot, const std::function<void()>& moved = {});
 
 // Of rank 0, after every rank's save_rank. Keeps the newest `keep` checkpoints up to this one (0: all). Throws
 // WorldError where a rank's file cannot be read back, or something cannot be written, renamed or removed.

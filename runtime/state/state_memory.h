@@ -16,6 +16,8 @@ class StateMemory {
   virtual std::byte* address(schedule::BufferRef ref) = 0;
   // How its elements are stored: the schedule's type, or fp64 where the run computes in double.
   virtual Element element(BufferId buffer) const = 0;
+  // Called now and then while the state is initialised or loaded, for whoever watches that something goes on.
+  virtual void moved() {}
 };
 
 }  // namespace orrery::runtime

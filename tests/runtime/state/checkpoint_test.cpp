@@ -170,16 +170,32 @@ TEST(CheckpointDirectory, KeepsTheNewestOnes) {
   EXPECT_EQ(load_job(job, directory.path() + "/step-00000006/").progress.step, 6) << "any one can be named";
 }
 
-TEST(CheckpointDirectory, ReplacesTheSameStep) {
+TEST(CheckpointDirectory, NeverReplacesACheckpoint) {
   const CheckpointDirectory directory;
-  Job first(compile_plan(small_model(), "DP2")), second(compile_plan(small_model(), "one rank")),
-      loaded(compile_plan(small_model(), "one rank"));
+  Job first(compile_plan(small_model(), "DP2")), second(compile_plan(small_model(), "one rank"));
   put_trained_state(second);
   save_job(first, directory.path(), 3, {.run = "first"});
-  save_job(second, directory.path(), 3, {.run = "second"});
-  EXPECT_THAT(directory.names(), ElementsAre("step-00000003"));
-  EXPECT_EQ(load_job(loaded, directory.path()).plan.dp, 1);
-  EXPECT_EQ(state_difference(second, loaded), "");
+  EXPECT_THROW(save_job(second, directory.path(), 3, {.run = "second"}), WorldError);
+  Job loaded(compile_plan(small_model(), "DP2"));
+  EXPECT_EQ(load_job(loaded, directory.path()).plan.dp, 2);
+  EXPECT_EQ(state_difference(first, loaded), "");
+}
+
+TEST(CheckpointDirectory, IsMadeWithAllAboveIt) {
+  const CheckpointDirectory directory;
+  Job job(compile_plan(small_model(), "one rank"));
+  save_job(job, directory.path() + "/a/b/", 1);
+  EXPECT_THAT(complete_steps(directory.path() + "/a/b"), ElementsAre(1));
+}
+
+TEST(SaveRank, SaysThatItMoves) {
+  const CheckpointDirectory directory;
+  Job job(compile_plan(small_model(), "one rank"));
+  Snapshot s;
+  snapshot(job.layouts[0], job.memories[0], s);
+  std::size_t moves = 0;
+  save_rank({directory.path(), 1, "run"}, 0, s, [&] { ++moves; });
+  EXPECT_EQ(moves, s.file.pieces.size() + 1) << "each piece's checksum, and less than 64 MiB";
 }
 
 TEST(CheckpointDirectory, LosesItsLeftoversWithTheNextSave) {

@@ -141,6 +141,7 @@ TEST_F(Damaged, PiecesThatLackOrOverlapAreFound) {
     contents.pieces.pop_back();
   });
   EXPECT_THAT(error(), HasSubstr("is not there, or not exactly once"));
+  std::filesystem::remove_all(path_);
   path_ = save_job(job_, directory_.path(), 12, {.piece_bytes = 16});  // a row or so each
   rewrite(1, [](RankFile& contents, std::string&) {
     for (std::size_t i = 0; i + 1 < contents.pieces.size(); ++i) {
