@@ -4,13 +4,14 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "base/check.h"
 #include "kernels/float_types.h"
 #include "kernels/matrix.h"
 #include "runtime/executor/device.h"
+#include "runtime/executor/element.h"
 
 namespace orrery::runtime {
 
@@ -24,20 +25,6 @@ using schedule::DataType;
 using schedule::OpKind;
 using schedule::Role;
 
-// What a buffer's elements are in memory.
-enum class Stored : std::uint8_t { fp64, fp32, bf16, fp16, int32, byte };
-
-inline Stored stored(DataType type, bool in_double) {
-  switch (type) {
-    case DataType::fp32: return in_double ? Stored::fp64 : Stored::fp32;
-    case DataType::bf16: return in_double ? Stored::fp64 : Stored::bf16;
-    case DataType::fp16: return in_double ? Stored::fp64 : Stored::fp16;
-    case DataType::int32: return Stored::int32;
-    case DataType::byte: return Stored::byte;
-  }
-  return Stored::byte;
-}
-
 class Operands {
  public:
   Operands(const OpCall& call, bool in_double) : call_(call), in_double_(in_double) {}
@@ -45,12 +32,19 @@ class Operands {
   const OpCall& call() const { return call_; }
   const schedule::KernelShape& shape() const { return call_.shape(); }
   bool has(Role role) const { return find(role) >= 0; }
-  Stored type(Role role) const { return type_at(need(role)); }
+  Element type(Role role) const { return type_at(need(role)); }
 
   // Absent operands are null.
   template <typename T>
   In<T> in(Role role) const {
     return place<T>(find(role));
+  }
+  // A vector, which kernels take as one row; a slice of a unit may be one column.
+  template <typename T>
+  In<T> row(Role role) const {
+    const In<T> v = place<T>(find(role));
+    CHECK(v.rows <= 1 || (v.columns == 1 && v.stride == 1), "a vector with gaps", schedule::name(role));
+    return {v.data, v.data == nullptr ? 0 : 1, v.count(), v.count()};
   }
   template <typename T>
   Out<T> out(Role role) const {
@@ -64,6 +58,7 @@ class Operands {
   template <typename T>
   Matrix<T> place(int at) const {
     if (at < 0) return {};
+    CHECK(is_stored_as<T>(type_at(at)), "an operand of another type", schedule::name(view(at).role), describe(*call_.plan, call_.id));
     const schedule::View& v = *call_.views()[static_cast<std::size_t>(at)].view;
     return {reinterpret_cast<T*>(call_.data[static_cast<std::size_t>(at)]), v.rows, v.columns,
             v.rows == 1 ? v.columns : v.row_stride};
@@ -86,7 +81,7 @@ class Operands {
   const schedule::Buffer& buffer(int at) const {
     return call_.plan->buffer(call_.plan->allocations[planned(at).allocation]);
   }
-  Stored type_at(int at) const { return stored(buffer(at).type, in_double_); }
+  Element type_at(int at) const { return element_of(buffer(at).type, in_double_); }
 
  private:
   const OpCall& call_;
@@ -98,28 +93,28 @@ struct TypeTag {
   using Type = T;
 };
 
-// f(TypeTag<T>) for the floating type that is stored.
+// f(TypeTag<T>) for the floating type of the elements.
 template <typename F>
-void with_float(Stored type, F&& f) {
+void with_float(Element type, F&& f) {
   switch (type) {
-    case Stored::fp64: return f(TypeTag<double>{});
-    case Stored::fp32: return f(TypeTag<float>{});
-    case Stored::bf16: return f(TypeTag<bf16>{});
-    case Stored::fp16: return f(TypeTag<fp16>{});
-    case Stored::int32:
-    case Stored::byte: break;
+    case Element::fp64: return f(TypeTag<double>{});
+    case Element::fp32: return f(TypeTag<float>{});
+    case Element::bf16: return f(TypeTag<bf16>{});
+    case Element::fp16: return f(TypeTag<fp16>{});
+    case Element::int32:
+    case Element::byte: break;
   }
   CHECK(false, "a kernel over floating types got integers");
 }
 
 // f(TypeTag<T>, TypeTag<G>) where G, the type of a gradient or of logits, is T, or float where T has 16 bits.
 template <typename F>
-void with_gradient(Stored type, Stored gradient, F&& f) {
+void with_gradient(Element type, Element gradient, F&& f) {
   with_float(type, [&](auto t) {
     using T = typename decltype(t)::Type;
     if (type == gradient) return f(t, t);
     if constexpr (sizeof(T) == 2) {
-      CHECK(gradient == Stored::fp32, "a gradient of another type");
+      CHECK(gradient == Element::fp32, "a gradient of another type");
       f(t, TypeTag<float>{});
     } else {
       CHECK(false, "a gradient of another type");

@@ -11,7 +11,7 @@ void gemm(const Operands& o) {
     case schedule::Layout::tn:
       return with_float(o.type(Role::x), [&](auto t) {
         using T = typename decltype(t)::Type;
-        kernels::gemm_tn<T>(o.in<T>(Role::x), o.in<T>(Role::w), o.in<T>(Role::bias), o.out<T>(Role::y));
+        kernels::gemm_tn<T>(o.in<T>(Role::x), o.in<T>(Role::w), o.row<T>(Role::bias), o.out<T>(Role::y));
       });
     case schedule::Layout::nn:
       return with_float(o.type(Role::dy), [&](auto t) {
@@ -49,7 +49,7 @@ bool perform_linear(const PerformContext& c) {
       using T = typename decltype(t)::Type;
       const auto x = o.in<T>(Role::x), w = o.in<T>(Role::w);
       if (kind == OpKind::head_norm_forward) return kernels::head_norm_forward<T>(x, w, o.out<T>(Role::y));
-      kernels::norm_forward<T>(norm_of(o), x, w, o.in<T>(Role::bias), o.out<T>(Role::y));
+      kernels::norm_forward<T>(norm_of(o), x, w, o.row<T>(Role::bias), o.out<T>(Role::y));
     });
   } else if (kind == OpKind::norm_backward || kind == OpKind::head_norm_backward) {
     with_gradient(o.type(Role::dy), o.type(Role::dw), [&](auto t, auto g) {

@@ -21,16 +21,16 @@ kernels::Activation activation_of(const Operands& o) {
 void fill(const Operands& o) {
   for (int i = 0; i < o.count(); ++i) {
     if (o.view(i).count() == 0) continue;
-    if (o.type_at(i) == Stored::int32) kernels::fill<std::int32_t>(o.place<std::int32_t>(i));
-    else if (o.type_at(i) == Stored::byte) kernels::fill<std::uint8_t>(o.place<std::uint8_t>(i));
+    if (o.type_at(i) == Element::int32) kernels::fill<std::int32_t>(o.place<std::int32_t>(i));
+    else if (o.type_at(i) == Element::byte) kernels::fill<std::uint8_t>(o.place<std::uint8_t>(i));
     else with_float(o.type_at(i), [&](auto t) { kernels::fill<typename decltype(t)::Type>(o.place<typename decltype(t)::Type>(i)); });
   }
 }
 
 void copy(const Operands& o, int x, int y, bool adds) {
-  if (o.type_at(x) == Stored::int32)
+  if (o.type_at(x) == Element::int32)
     return kernels::cast<std::int32_t, std::int32_t>(o.place<std::int32_t>(x), {o.place<std::int32_t>(y), false});
-  if (o.type_at(x) == Stored::byte)
+  if (o.type_at(x) == Element::byte)
     return kernels::cast<std::uint8_t, std::uint8_t>(o.place<std::uint8_t>(x), {o.place<std::uint8_t>(y), false});
   with_float(o.type_at(x), [&](auto from) {
     with_float(o.type_at(y), [&](auto to) {
@@ -92,10 +92,10 @@ void bias_dropout_add(const PerformContext& c, bool forward) {
     return with_float(o.type(Role::x), [&](auto t) {
       using T = typename decltype(t)::Type;
       const auto x = o.in<T>(Role::x);
-      kernels::bias_dropout_add_forward<T>(dropout_of(c, x.rows, x.columns), x, o.in<T>(Role::bias),
+      kernels::bias_dropout_add_forward<T>(dropout_of(c, x.rows, x.columns), x, o.row<T>(Role::bias),
                                            o.in<T>(Role::residual), o.out<T>(Role::y), o.place<std::uint8_t>(Role::mask));
     });
-  const Stored gradient = o.has(Role::dbias) ? o.type(Role::dbias) : o.type(Role::dy);
+  const Element gradient = o.has(Role::dbias) ? o.type(Role::dbias) : o.type(Role::dy);
   with_gradient(o.type(Role::dy), gradient, [&](auto t, auto g) {
     using T = typename decltype(t)::Type;
     using G = typename decltype(g)::Type;
@@ -109,13 +109,13 @@ void activation(const PerformContext& c, bool forward) {
   if (forward)
     return with_float(o.type(Role::x), [&](auto t) {
       using T = typename decltype(t)::Type;
-      kernels::activation_forward<T>(activation_of(o), o.in<T>(Role::x), o.in<T>(Role::bias), o.out<T>(Role::y));
+      kernels::activation_forward<T>(activation_of(o), o.in<T>(Role::x), o.row<T>(Role::bias), o.out<T>(Role::y));
     });
-  const Stored gradient = o.has(Role::dbias) ? o.type(Role::dbias) : o.type(Role::dy);
+  const Element gradient = o.has(Role::dbias) ? o.type(Role::dbias) : o.type(Role::dy);
   with_gradient(o.type(Role::dy), gradient, [&](auto t, auto g) {
     using T = typename decltype(t)::Type;
     using G = typename decltype(g)::Type;
-    kernels::activation_backward<T, G>(activation_of(o), o.in<T>(Role::dy), o.in<T>(Role::x), o.in<T>(Role::bias),
+    kernels::activation_backward<T, G>(activation_of(o), o.in<T>(Role::dy), o.in<T>(Role::x), o.row<T>(Role::bias),
                                        o.out<T>(Role::dx), o.out<G>(Role::dbias));
   });
 }
