@@ -48,9 +48,14 @@ KernelPoint read_point(const Json& json, const MeasuredKernel& kernel, Diagnosti
     diagnostics.error(json.place,
                       fmt::format("percentiles {} and {} around {}", point.p10, point.p90, point.seconds),
                       "p10 <= seconds <= p90");
-  if (reader.has("busy_seconds"))
+  if (reader.has("busy_seconds")) {
     point.busy_seconds =
         reader.number("busy_seconds", {.fallback = std::nullopt, .min = kLeastSeconds, .max = kMostSeconds});
+    if (point.busy_seconds > kMostContention * point.seconds)
+      diagnostics.error(reader.place("busy_seconds"),
+                        fmt::format("{} s with busy ranks, and {} s alone", point.busy_seconds, point.seconds),
+                        fmt::format("busy_seconds is at most {} x seconds", kMostContention));
+  }
   point.samples = reader.integer("samples", {.fallback = 0});
   point.outliers = reader.integer("outliers", {.fallback = 0});
   reader.finish();
@@ -99,8 +104,8 @@ MeasuredKernel read_kernel(const Json& json, Diagnostics& diagnostics) {
 Contention read_contention(const Json& json, Diagnostics& diagnostics) {
   ObjectReader reader(json, diagnostics, "contention");
   Contention contention;
-  contention.compute_bound = reader.number("compute_bound", {.fallback = 1.0, .min = 1.0, .max = 1000.0});
-  contention.memory_bound = reader.number("memory_bound", {.fallback = 1.0, .min = 1.0, .max = 1000.0});
+  contention.compute_bound = reader.number("compute_bound", {.fallback = 1.0, .min = 1.0, .max = kMostContention});
+  contention.memory_bound = reader.number("memory_bound", {.fallback = 1.0, .min = 1.0, .max = kMostContention});
   reader.finish();
   return contention;
 }
@@ -133,9 +138,9 @@ std::string point_json(const KernelPoint& p, std::size_t dims) {
 }
 
 std::string kernel_json(const MeasuredKernel& kernel) {
-  std::string text = fmt::format("    {{\"name\": {}, \"dims\": [", json_string(kernel.name));
+  std::string text = fmt::format("    {{\"name\": {}, \"dims\": [", json_quoted(kernel.name));
   for (std::size_t d = 0; d < kernel.dims.size(); ++d)
-    text += (d == 0 ? "" : ", ") + json_string(kernel.dims[d]);
+    text += (d == 0 ? "" : ", ") + json_quoted(kernel.dims[d]);
   text += "], \"points\": [";
   for (std::size_t i = 0; i < kernel.points.size(); ++i)
     text += (i == 0 ? "\n      " : ",\n      ") + point_json(kernel.points[i], kernel.dims.size());

@@ -17,15 +17,19 @@
 namespace orrery::hardware {
 
 inline constexpr std::size_t kMaxTableDims = 5;
+inline constexpr double kMostContention = 1000.0;  // times as long with busy ranks; beyond that it is no measurement
 
-// One size. Times are of one call, in seconds, warm, with the rank alone on its node.
+// One size. Times are of one call, in seconds. What was warm and who else ran is as it was measured: `orrery-rt
+// calibrate` times kernels inside whole steps of a scenario, so that a call finds in the caches what it finds there in a
+// run.
 struct KernelPoint {
   std::array<std::int64_t, kMaxTableDims> dims{};  // as many as the kernel has, at least 1 each; the rest 0
   double flops = 0.0, bytes = 0.0;                 // what the kernel has to do (schedule::KernelKey)
-  double seconds = 0.0;                            // median
+  double seconds = 0.0;                            // median, with the rank alone on its node
   double p10 = 0.0, p90 = 0.0;                     // of the samples, p10 <= seconds <= p90
-  double busy_seconds =
-      0.0;  // median with `busy_ranks` ranks of the node running this kernel at once; 0: not measured
+  // Median while `busy_ranks` ranks of the node run (calibrate: the same step each, not in step with each other); 0: not
+  // measured.
+  double busy_seconds = 0.0;
   std::int64_t samples = 0;
   std::int64_t outliers = 0;  // of the samples: left out as disturbed
   bool operator==(const KernelPoint&) const = default;
@@ -39,8 +43,8 @@ struct MeasuredKernel {
 };
 bool operator==(const MeasuredKernel& a, const MeasuredKernel& b);
 
-// How much longer a kernel takes while all `busy_ranks` ranks of its node run one, where its points do not
-// say: 1 or more.
+// How much longer a kernel takes while all `busy_ranks` ranks of its node run, where its points do not say: 1 to
+// kMostContention.
 struct Contention {
   double compute_bound = 1.0;  // matrix products and attention
   double memory_bound = 1.0;   // everything else

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "base/object_reader.h"
 
 namespace orrery::hardware {
@@ -29,17 +27,13 @@ Provenance read_provenance(const Json& json, Diagnostics& diagnostics) {
   return provenance;
 }
 
-std::string json_string(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 std::string provenance_json(const Provenance& p) {
   std::string text =
-      fmt::format(R"({{"machine": {}, "date": {}, "program": {}, "options": {})", json_string(p.machine),
-                  json_string(p.date), json_string(p.program), json_string(p.options));
+      fmt::format(R"({{"machine": {}, "date": {}, "program": {}, "options": {})", json_quoted(p.machine),
+                  json_quoted(p.date), json_quoted(p.program), json_quoted(p.options));
   if (!p.notes.empty()) {
     text += ", \"notes\": [";
-    for (std::size_t i = 0; i < p.notes.size(); ++i) text += (i == 0 ? "" : ", ") + json_string(p.notes[i]);
+    for (std::size_t i = 0; i < p.notes.size(); ++i) text += (i == 0 ? "" : ", ") + json_quoted(p.notes[i]);
     text += "]";
   }
   return text + "}";

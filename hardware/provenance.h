@@ -25,7 +25,4 @@ std::string provenance_json(const Provenance& provenance);  // {"machine": ..., 
 // One line for people: "AMD EPYC 7B13, 2 cores; 2026-11-30; orrery-rt 0.1 --quick".
 std::string words(const Provenance& provenance);
 
-// `text` as a JSON string, quoted and escaped.
-std::string json_string(const std::string& text);
-
 }  // namespace orrery::hardware

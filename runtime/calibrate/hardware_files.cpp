@@ -30,7 +30,7 @@ hardware::KernelPoint point_of(const TimedKernel& kernel, std::int64_t busy_rank
   if (busy_ranks > 1 && !kernel.busy.empty()) {
     const SampleSummary busy = kernel.busy.summary();
     p.busy_seconds = std::max(busy.seconds, kLeastSeconds);
-    p.seconds = std::min(p.seconds, p.busy_seconds);
+    p.seconds = std::clamp(p.seconds, p.busy_seconds / hardware::kMostContention, p.busy_seconds);
     p.samples += busy.samples;
     p.outliers += busy.outliers;
   }
@@ -60,11 +60,11 @@ std::string gpu_json(const Calibration& c) {
       "{{\n  \"kind\": \"cpu\",\n  \"name\": {},\n  \"source\": {},\n"
       "  \"dense_peak\": {{\"fp32\": \"{}\", \"bf16\": \"{}\", \"fp16\": \"{}\"}},\n"
       "  \"memory\": \"{} B\",\n  \"memory_bandwidth\": \"{}\",\n  \"kernel_table\": {}\n}}\n",
-      hardware::json_string(fmt::format("{}, one of {} ranks", c.machine.processor, c.ranks)),
-      hardware::json_string("measured: " + hardware::words(c.kernels.provenance)),
+      json_quoted(fmt::format("{}, one of {} ranks", c.machine.processor, c.ranks)),
+      json_quoted("measured: " + hardware::words(c.kernels.provenance)),
       rate(peak(c, ".fp32", most.fp32_flops)), rate(peak(c, ".bf16", most.bf16_flops)),
       rate(peak(c, ".fp16", most.fp16_flops)), c.machine.memory_bytes / c.ranks, speed(most.copy_alone),
-      hardware::json_string(c.name + ".kernels.json"));
+      json_quoted(c.name + ".kernels.json"));
 }
 
 std::string cluster_json(const Calibration& c) {
@@ -73,13 +73,13 @@ std::string cluster_json(const Calibration& c) {
       "{{\n  \"name\": {},\n  \"source\": {},\n  \"gpu\": {},\n  \"nodes\": 1,\n"
       "  \"node\": {{\"gpus\": {}, \"cores\": {},\n           \"host\": {{\"memory\": \"{} B\", "
       "\"memory_bandwidth\": \"{}\", \"cpu_vendor\": \"{}\"}}}},\n  \"fabric\": {{\"kind\": \"none\"}}",
-      hardware::json_string(
+      json_quoted(
           fmt::format("{}: {} ranks on {} cores", c.name, c.ranks, c.machine.usable_cores())),
-      hardware::json_string("measured: " + hardware::words(c.kernels.provenance)),
-      hardware::json_string(c.name + ".gpu.json"), c.ranks, c.machine.usable_cores(), c.machine.memory_bytes,
+      json_quoted("measured: " + hardware::words(c.kernels.provenance)),
+      json_quoted(c.name + ".gpu.json"), c.ranks, c.machine.usable_cores(), c.machine.memory_bytes,
       speed(together), c.machine.vendor);
   if (c.ranks > 1)
-    text += fmt::format(",\n  \"transfers\": {}", hardware::json_string(c.name + ".transfers.json"));
+    text += fmt::format(",\n  \"transfers\": {}", json_quoted(c.name + ".transfers.json"));
   return text + "\n}\n";
 }
 

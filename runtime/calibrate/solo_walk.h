@@ -35,7 +35,6 @@ class SoloWalk {
   void step(const std::function<bool(const Timing&)>& each);
 
   const StepPlan& plan() const { return plan_; }
-  std::int64_t bytes() const { return arena_.device_bytes + arena_.host_bytes; }
 
  private:
   class State;

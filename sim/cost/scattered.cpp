@@ -1,5 +1,8 @@
 #include "sim/cost/scattered.h"
 
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -30,25 +33,9 @@ double correlation(double d2, double length) {  // Matern 5/2
   return (1.0 + x + x * x / 3.0) * std::exp(-x);
 }
 
-using Row = std::array<double, kNearest>;
-
-// Solves a symmetric positive definite system by Cholesky, in place.
-void solve(std::array<Row, kNearest>& a, Row& x, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j <= i; ++j) {
-      double sum = a[i][j];
-      for (std::size_t k = 0; k < j; ++k) sum -= a[i][k] * a[j][k];
-      a[i][j] = i == j ? std::sqrt(std::max(sum, 1e-12)) : sum / a[j][j];
-    }
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t k = 0; k < i; ++k) x[i] -= a[i][k] * x[k];
-    x[i] /= a[i][i];
-  }
-  for (std::size_t i = n; i-- > 0;) {
-    for (std::size_t k = i + 1; k < n; ++k) x[i] -= a[k][i] * x[k];
-    x[i] /= a[i][i];
-  }
-}
+// On the stack: there are at most kNearest.
+using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::ColMajor, kNearest, kNearest>;
+using Vector = Eigen::Matrix<double, Eigen::Dynamic, 1, Eigen::ColMajor, kNearest, 1>;
 
 }  // namespace
 
@@ -122,23 +109,25 @@ ScatteredField::Neighbours ScatteredField::nearest(const ScatteredPlace& place, 
 }
 
 double ScatteredField::estimate(const Neighbours& near, const Smoothness& smoothness) const {
-  std::array<Row, kNearest> matrix;
-  Row weights;
+  if (near.count == 0) return prior_;
+  const auto count = static_cast<Eigen::Index>(near.count);
+  Matrix matrix(count, count);  // its lower half: it is symmetric
+  Vector weights(count), to_place(count);
   double least = prior_, most = prior_;
-  for (std::size_t i = 0; i < near.count; ++i) {
-    const ScatteredPoint& point = points_[near.point[i]];
-    for (std::size_t j = 0; j < i; ++j)
-      matrix[i][j] = correlation(distance2(point.at, points_[near.point[j]].at), smoothness.length);
-    matrix[i][i] = 1.0 + smoothness.noise * noise_[near.point[i]];
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const std::size_t at = near.point[static_cast<std::size_t>(i)];
+    const ScatteredPoint& point = points_[at];
+    for (Eigen::Index j = 0; j < i; ++j)
+      matrix(i, j) = correlation(distance2(point.at, points_[near.point[static_cast<std::size_t>(j)]].at),
+                                 smoothness.length);
+    matrix(i, i) = 1.0 + smoothness.noise * noise_[at];
     weights[i] = point.value - prior_;
+    to_place[i] = correlation(near.distance2[static_cast<std::size_t>(i)], smoothness.length);
     least = std::min(least, point.value);
     most = std::max(most, point.value);
   }
-  solve(matrix, weights, near.count);
-  double sum = prior_;
-  for (std::size_t i = 0; i < near.count; ++i)
-    sum += correlation(near.distance2[i], smoothness.length) * weights[i];
-  return std::clamp(sum, least, most);
+  Eigen::LLT<Eigen::Ref<Matrix>>(matrix).solveInPlace(weights);
+  return std::clamp(prior_ + to_place.dot(weights), least, most);
 }
 
 }  // namespace orrery::sim

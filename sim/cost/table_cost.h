@@ -37,7 +37,6 @@ class TableCost final : public KernelCost {
                   const schedule::KernelShape& shape) const override;
 
   std::vector<LackingKernel> lacking() const;  // that were asked for, by name
-  const hardware::KernelTable& table() const { return *table_; }
 
  private:
   struct Found {

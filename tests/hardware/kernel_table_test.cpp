@@ -79,6 +79,7 @@ TEST(KernelTable, MistakesHavePlaces) {
   EXPECT_THAT(errors_with("\"samples\"", "\"sampels\""), HasSubstr("did you mean \"samples\""));
   EXPECT_THAT(errors_with("\"1.5 us\"", "1.5"), HasSubstr("has no unit"));
   EXPECT_THAT(errors_with("[\"elements\"]", "[]"), HasSubstr("dims must name"));
+  EXPECT_THAT(errors_with("\"busy_seconds\": 1.4e-4", "\"busy_seconds\": 0.2"), HasSubstr("at most 1000 x seconds"));
   EXPECT_THAT(errors_with("\"memory_bound\": 1.6", "\"memory_bound\": 0.5"), HasSubstr("out of range"));
 }
 

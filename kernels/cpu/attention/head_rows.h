@@ -4,9 +4,9 @@
 #pragma once
 
 #include "kernels/cpu/attention/attention_shape.h"
-#include "kernels/cpu/attention/lane_transpose.h"
 #include "kernels/cpu/attention/tile_product.h"
 #include "kernels/lane_loop.h"
+#include "kernels/lane_transpose.h"
 #include "kernels/matrix.h"
 
 namespace orrery::kernels {
@@ -60,7 +60,7 @@ void gather_transposed_panels(HeadRows<const T> from, std::int64_t rows, W* to) 
       Lanes<W> square[kLanes];
       for (std::int64_t r = 0; r < kLanes; ++r)
         square[r] = load(from.row(std::min(first + r, rows - 1)) + column, extent);
-      transpose<W>(square);
+      transpose(square);
       const std::int64_t columns =
           std::is_same_v<decltype(extent), WholeLanes> ? kLanes : from.head_dim - column;
       for (std::int64_t i = 0; i < columns; ++i) store(panel + (column + i) * kPanel<W>, square[i]);

@@ -4,13 +4,10 @@
 
 #include <array>
 
+#include "kernels/round_up.h"
 #include "kernels/scratch.h"
 
 namespace orrery::kernels {
-
-inline constexpr std::int64_t round_up(std::int64_t value, std::int64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 struct AttentionTiles {};
 

@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/linear/pack.h"
 #include "kernels/cpu/linear/tile.h"
+#include "kernels/round_up.h"
 #include "kernels/scratch.h"
 
 namespace orrery::kernels {
@@ -22,8 +23,6 @@ struct LeftStrips;
 struct RightStrips;
 struct Sums;
 struct Bias;
-
-std::int64_t round_up(std::int64_t count, std::int64_t unit) { return (count + unit - 1) / unit * unit; }
 
 // One block of rows, all its columns: three strips at a time, but never one alone at the end (too few sums to
 // keep the multiply-add units busy) where it can share with the tile before.
