@@ -81,8 +81,6 @@ class Transfer {
   // Throws CommError, on all sides, when the sides do not fit together. A transfer that threw can only be destroyed, and
   // its communicator is good for nothing more.
   virtual bool test() = 0;
-  // For messages to people: the ranks that have not begun their side of a call that is under way here.
-  virtual std::vector<int> absent() const = 0;
 };
 
 // One rank's end of one group.
@@ -116,10 +114,6 @@ class World {
   virtual std::unique_ptr<Communicator> communicator(const std::vector<int>& ranks, const std::string& name) = 0;
   // Rung by the transport when a transfer of this rank may go on, and by the rank's own lanes.
   virtual Bell& bell() = 0;
-  // This rank cannot go on, and neither shall the others. Threads: from now on every rank's test() throws CommError with
-  // `why` (of the first who failed), and all bells are rung. MPI: the job ends at once with exit code 3; whoever wants to
-  // say why has said so before. May be called by any thread.
-  virtual void fail(const std::string& why) = 0;
 };
 
 }  // namespace orrery::runtime

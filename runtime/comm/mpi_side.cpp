@@ -16,7 +16,7 @@ bool is_message(CommKind kind) { return kind == CommKind::send || kind == CommKi
 
 // Tags tell apart the meetings that may be under way between two ranks of a group: collectives, and messages by channel
 // and by who speaks, sender or receiver; within each, the number of the meeting, modulo what the tag's limit leaves
-// (at the least limit that MPI allows, 32767, almost 1000). The digest holds the number in full.
+// (63 at the least limit that MPI allows, 32767; far more than steps can be under way). The digest holds the number in full.
 int tag_of(const CommCall& call, std::uint64_t sequence, bool receiver_speaks, int tag_limit) {
   constexpr std::uint64_t kSlots = 1 + 2 * kChannels;
   const std::uint64_t window = (static_cast<std::uint64_t>(tag_limit) + 1) / kSlots;
@@ -26,16 +26,15 @@ int tag_of(const CommCall& call, std::uint64_t sequence, bool receiver_speaks, i
 
 }  // namespace
 
-MpiSide::MpiSide(CommCall call, MPI_Comm comm, std::vector<int> members, std::vector<int> ranks, int seat,
-                 int tag_limit, MpiScratch& scratch)
+MpiSide::MpiSide(CommCall call, MPI_Comm comm, std::vector<int> members, int rank, int seat, int tag_limit,
+                 MpiScratch& scratch)
     : call_(std::move(call)),
       plan_{call_.kind, static_cast<int>(members.size())},
       comm_(comm),
       members_(std::move(members)),
-      ranks_(std::move(ranks)),
       seat_(seat),
       tag_limit_(tag_limit),
-      digest_(digest_of(call_, ranks_[static_cast<std::size_t>(seat)], 0)),
+      digest_(digest_of(call_, rank, 0)),
       element_bytes_(bytes_of(call_.element)),
       peers_(members_.size(), MpiPeer(scratch, element_bytes_)),
       requests_(members_.size() * kRequests, MPI_REQUEST_NULL),
@@ -109,11 +108,13 @@ bool MpiSide::collect() {
   int count = 0;
   const int code =
       MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, indices_.data(), statuses_.data());
-  if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) MPI_CHECK(code);
+  if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) mpi_failed("MPI_Testsome", code);
   if (count == MPI_UNDEFINED) return false;
   for (int i = 0; i < count; ++i) {
     const auto index = static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)]);
-    if (code == MPI_ERR_IN_STATUS) MPI_CHECK(statuses_[static_cast<std::size_t>(i)].MPI_ERROR);
+    if (code == MPI_ERR_IN_STATUS)
+      if (const int error = statuses_[static_cast<std::size_t>(i)].MPI_ERROR; error != MPI_SUCCESS)
+        mpi_failed("MPI_Testsome", error);
     MpiPeer& peer = peers_[index / kRequests];
     peer.complete(index % kRequests);
     if (index % kRequests == 1) check(static_cast<int>(index / kRequests));
@@ -191,12 +192,6 @@ bool MpiSide::give_up() {
     all = all && done != 0;
   }
   return all;
-}
-
-void MpiSide::add_absent(std::vector<int>& ranks) const {
-  if (!active_) return;
-  for (std::size_t seat = 0; seat < peers_.size(); ++seat)
-    if (static_cast<int>(seat) != seat_ && !peers_[seat].came()) ranks.push_back(ranks_[seat]);
 }
 
 }  // namespace orrery::runtime

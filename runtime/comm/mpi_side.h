@@ -18,16 +18,14 @@ namespace orrery::runtime {
 
 class MpiSide {
  public:
-  // By seat: the members' index in comm, and their rank.
-  MpiSide(CommCall call, MPI_Comm comm, std::vector<int> members, std::vector<int> ranks, int seat, int tag_limit,
-          MpiScratch& scratch);
+  // By seat: the members' index in comm. `rank`: ours.
+  MpiSide(CommCall call, MPI_Comm comm, std::vector<int> members, int rank, int seat, int tag_limit, MpiScratch& scratch);
 
   void start(std::uint64_t sequence);
   // True when over. `moved`: set where something happened.
   bool advance(bool& moved);
   // Ends it unfinished. False where MPI may still touch memory, and must be ended, too.
   bool give_up();
-  void add_absent(std::vector<int>& ranks) const;
 
  private:
   template <typename F>
@@ -44,7 +42,7 @@ class MpiSide {
   CommCall call_;
   Plan plan_;
   MPI_Comm comm_;
-  std::vector<int> members_, ranks_;
+  std::vector<int> members_;
   int seat_, tag_limit_;
   CallDigest digest_;
   std::int64_t element_bytes_;

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <functional>
+#include <mutex>
 
 #include "base/check.h"
 #include "runtime/comm/group_check.h"
@@ -22,7 +24,14 @@ struct Process {
   MpiScratch scratch;
   int tag_limit = 32767;
   bool given_up = false;  // MPI may still touch memory, or wait for what never comes
+  std::timed_mutex in_mpi;  // held by whoever calls it, since it was promised one caller at a time
 };
+
+// The watch calls this while a lane may be inside of MPI. A lane's call ends soon, unless MPI itself is stuck; then it is
+// left alone, and mpirun or srun ends the others when this process has ended so.
+void end_others(Process& process, int exit_code) {
+  if (process.in_mpi.try_lock_for(std::chrono::milliseconds(200))) MPI_Abort(MPI_COMM_WORLD, exit_code);
+}
 
 class MpiTransfer final : public Transfer {
  public:
@@ -30,27 +39,24 @@ class MpiTransfer final : public Transfer {
   MpiTransfer(const MpiTransfer&) = delete;
   MpiTransfer& operator=(const MpiTransfer&) = delete;
   ~MpiTransfer() override {
+    const std::lock_guard lock(process_.in_mpi);
     for (MpiSide& side : sides_)
       if (!side.give_up()) process_.given_up = true;
   }
 
   void start(std::span<const std::uint64_t> sequences) override {
     CHECK(sequences.size() == sides_.size(), sequences.size(), sides_.size());
+    const std::lock_guard lock(process_.in_mpi);
     for (std::size_t i = 0; i < sides_.size(); ++i) sides_[i].start(sequences[i]);
     process_.bell.stir();
   }
 
   bool test() override {
+    const std::lock_guard lock(process_.in_mpi);
     bool all = true, moved = false;
     for (MpiSide& side : sides_) all = side.advance(moved) && all;
     if (moved) process_.bell.stir();
     return all;
-  }
-
-  std::vector<int> absent() const override {
-    std::vector<int> ranks;
-    for (const MpiSide& side : sides_) side.add_absent(ranks);
-    return ranks;
   }
 
  private:
@@ -76,7 +82,7 @@ class MpiCommunicator final : public Communicator {
 
  private:
   MpiSide side(CommCall call) {
-    std::vector<int> members, ranks;
+    std::vector<int> members;
     int seat = index_;
     if (call.kind == CommKind::send || call.kind == CommKind::recv) {
       members = {index_, static_cast<int>(call.peer)};
@@ -85,8 +91,8 @@ class MpiCommunicator final : public Communicator {
     } else {
       for (int member = 0; member < size(); ++member) members.push_back(member);
     }
-    for (const int member : members) ranks.push_back(ranks_[static_cast<std::size_t>(member)]);
-    return {std::move(call), comm_, std::move(members), std::move(ranks), seat, process_.tag_limit, process_.scratch};
+    const int rank = ranks_[static_cast<std::size_t>(index_)];
+    return {std::move(call), comm_, std::move(members), rank, seat, process_.tag_limit, process_.scratch};
   }
 
   Process& process_;
@@ -105,9 +111,9 @@ void check_name(MPI_Comm comm, const std::string& name) {
     throw CommError(fmt::format("communicators are not made in the same order: {} meets another", name));
 }
 
-class MpiWorld final : public World {
+class MpiProcess final : public MpiWorld {
  public:
-  MpiWorld(int& argc, char**& argv) {
+  MpiProcess(int& argc, char**& argv) {
     int provided = MPI_THREAD_SINGLE;
     MPI_CHECK(MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided));
     MPI_CHECK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
@@ -120,10 +126,14 @@ class MpiWorld final : public World {
     MPI_CHECK(MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&limit), &found));
     if (found != 0) process_.tag_limit = *limit;
   }
-  MpiWorld(const MpiWorld&) = delete;
-  MpiWorld& operator=(const MpiWorld&) = delete;
-  ~MpiWorld() override {
-    if (process_.given_up || std::uncaught_exceptions() > 0) abort_mpi(3);
+  MpiProcess(const MpiProcess&) = delete;
+  MpiProcess& operator=(const MpiProcess&) = delete;
+  ~MpiProcess() override {
+    if (process_.given_up || std::uncaught_exceptions() > 0) {
+      end_others(process_, 3);
+      std::_Exit(3);
+    }
+    const std::lock_guard lock(process_.in_mpi);
     MPI_Group_free(&group_);
     MPI_Finalize();
   }
@@ -131,11 +141,11 @@ class MpiWorld final : public World {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   Bell& bell() override { return process_.bell; }
-  void fail(const std::string&) override { abort_mpi(3); }
 
   // The MPI communicator lives as long as the job: freeing is collective, and there are few.
   std::unique_ptr<Communicator> communicator(const std::vector<int>& ranks, const std::string& name) override {
     const int index = index_in_group(ranks, rank_, size_, name);
+    const std::lock_guard lock(process_.in_mpi);
     MPI_Group members = MPI_GROUP_NULL;
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_CHECK(MPI_Group_incl(group_, static_cast<int>(ranks.size()), ranks.data(), &members));
@@ -147,6 +157,8 @@ class MpiWorld final : public World {
   }
 
  private:
+  void abort_others(int exit_code) override { end_others(process_, exit_code); }
+
   Process process_;
   int rank_ = 0, size_ = 1;
   MPI_Group group_ = MPI_GROUP_NULL;
@@ -154,11 +166,6 @@ class MpiWorld final : public World {
 
 }  // namespace
 
-std::unique_ptr<World> make_mpi_world(int& argc, char**& argv) { return std::make_unique<MpiWorld>(argc, argv); }
-
-void abort_mpi(int exit_code) {
-  MPI_Abort(MPI_COMM_WORLD, exit_code);
-  std::_Exit(exit_code);
-}
+std::unique_ptr<MpiWorld> make_mpi_world(int& argc, char**& argv) { return std::make_unique<MpiProcess>(argc, argv); }
 
 }  // namespace orrery::runtime

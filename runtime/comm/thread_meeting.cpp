@@ -94,12 +94,4 @@ std::string Line::error_of(const Meeting& meeting) {
   return meeting.error;
 }
 
-std::vector<std::size_t> Line::absent(const Meeting& meeting) {
-  const std::lock_guard lock(mutex_);
-  std::vector<std::size_t> result;
-  for (std::size_t seat = 0; seat < seats_; ++seat)
-    if (meeting.seats[seat].digest == nullptr) result.push_back(seat);
-  return result;
-}
-
 }  // namespace orrery::runtime

@@ -58,7 +58,6 @@ class Line {
   // This seat ends without having finished. Returns when nobody touches its memory.
   void give_up(Meeting& meeting, std::size_t seat);
   std::string error_of(const Meeting& meeting);
-  std::vector<std::size_t> absent(const Meeting& meeting);
 
  private:
   Meeting& open(std::uint64_t sequence);

@@ -30,18 +30,17 @@ class Reading {
 
 }  // namespace
 
-ThreadSide::ThreadSide(CommCall call, Line& line, std::vector<int> ranks, const std::vector<ThreadBell*>& bells,
+ThreadSide::ThreadSide(CommCall call, Line& line, const std::vector<int>& ranks, const std::vector<ThreadBell*>& bells,
                        int seat)
     : call_(std::move(call)),
       plan_{call_.kind, static_cast<int>(ranks.size())},
       seat_(static_cast<std::size_t>(seat)),
       line_(&line),
-      ranks_(std::move(ranks)),
-      digest_(digest_of(call_, ranks_[seat_], 0)),
+      digest_(digest_of(call_, ranks[seat_], 0)),
       keeps_(keeps(call_, digest_)),
       reduction_{call_.element, call_.reduce, call_.adds},
       element_bytes_(bytes_of(call_.element)),
-      sources_(ranks_.size()) {
+      sources_(ranks.size()) {
   plan_.whole = keeps_ && call_.kind == CommKind::all_reduce;
   const int rounds = plan_.rounds();
   const auto gives_at_end = [&](int any) { return !keeps_ && rounds > 0 && plan_.gives_anything(rounds - 1, any); };
@@ -148,11 +147,6 @@ void ThreadSide::give_up() {
   line_->give_up(*meeting_, seat_);
   ring(all_others_);
   meeting_ = nullptr;
-}
-
-void ThreadSide::add_absent(std::vector<int>& ranks) const {
-  if (meeting_ == nullptr) return;
-  for (const std::size_t seat : line_->absent(*meeting_)) ranks.push_back(ranks_[seat]);
 }
 
 void ThreadSide::ring(const std::vector<ThreadBell*>& bells) {

@@ -15,13 +15,12 @@ namespace orrery::runtime {
 class ThreadSide {
  public:
   // `ranks` and `bells`: by seat.
-  ThreadSide(CommCall call, Line& line, std::vector<int> ranks, const std::vector<ThreadBell*>& bells, int seat);
+  ThreadSide(CommCall call, Line& line, const std::vector<int>& ranks, const std::vector<ThreadBell*>& bells, int seat);
 
   void start(std::uint64_t sequence);
   // Works for at most `budget` bytes, which it lowers. True when over.
   bool advance(std::int64_t& budget);
   void give_up();
-  void add_absent(std::vector<int>& ranks) const;
 
  private:
   bool take(int round, std::int64_t& budget);
@@ -34,7 +33,6 @@ class ThreadSide {
   Plan plan_;
   std::size_t seat_;
   Line* line_;
-  std::vector<int> ranks_;
   CallDigest digest_;
   bool keeps_;  // what it brings is copied
   Reduction reduction_;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -20,25 +19,7 @@ constexpr std::int64_t kBudget = 1 << 20;  // bytes of one test()
 // What all ranks share.
 struct Ranks {
   explicit Ranks(int size) : bells(static_cast<std::size_t>(size)) {}
-
-  void fail(const std::string& reason) {
-    {
-      const std::lock_guard lock(mutex);
-      if (failed.exchange(true)) return;
-      why = reason;
-    }
-    for (ThreadBell& bell : bells) bell.ring();
-  }
-  void check() {
-    if (!failed.load()) return;
-    const std::lock_guard lock(mutex);
-    throw CommError(why);
-  }
-
   std::deque<ThreadBell> bells;
-  std::atomic<bool> failed{false};
-  std::mutex mutex;
-  std::string why;  // under the mutex
 };
 
 // What the members of one communicator share.
@@ -98,18 +79,11 @@ class ThreadTransfer final : public Transfer {
   }
 
   bool test() override {
-    group_->all->check();
     std::int64_t budget = kBudget;
     bool all = true;
     for (ThreadSide& side : sides_) all = side.advance(budget) && all;
     if (!all && budget <= 0) bell_.ring();
     return all;
-  }
-
-  std::vector<int> absent() const override {
-    std::vector<int> ranks;
-    for (const ThreadSide& side : sides_) side.add_absent(ranks);
-    return ranks;
   }
 
  private:
@@ -155,7 +129,7 @@ class ThreadCommunicator final : public Communicator {
       ranks.push_back(group_->ranks[static_cast<std::size_t>(member)]);
       bells.push_back(bell(member));
     }
-    return {std::move(call), line, std::move(ranks), bells, seat};
+    return {std::move(call), line, ranks, bells, seat};
   }
 
   std::shared_ptr<Group> group_;
@@ -174,7 +148,6 @@ class ThreadWorld final : public World {
   }
 
   Bell& bell() override { return hub_->all->bells[static_cast<std::size_t>(rank_)]; }
-  void fail(const std::string& why) override { hub_->all->fail(why); }
 
  private:
   std::shared_ptr<Hub> hub_;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <type_traits>
 #include <vector>
 
@@ -24,6 +25,21 @@ using schedule::Access;
 using schedule::DataType;
 using schedule::OpKind;
 using schedule::Role;
+
+// Whether what lies there as `element` may be taken for T.
+template <typename T>
+bool is_stored_as(Element element) {
+  using Plain = std::remove_const_t<T>;
+  switch (element) {
+    case Element::fp64: return std::is_same_v<Plain, double>;
+    case Element::fp32: return std::is_same_v<Plain, float>;
+    case Element::bf16: return std::is_same_v<Plain, bf16>;
+    case Element::fp16: return std::is_same_v<Plain, fp16>;
+    case Element::int32: return std::is_same_v<Plain, std::int32_t>;
+    case Element::byte: return std::is_same_v<Plain, std::uint8_t>;
+  }
+  return false;
+}
 
 class Operands {
  public:

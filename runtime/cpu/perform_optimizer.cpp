@@ -31,7 +31,7 @@ Matrix<T> flat(Matrix<T> m) {
 
 double read_norm(const Operands& o) {
   if (!o.has(Role::norm)) return 0.0;
-  return o.type(Role::norm) == Stored::fp64 ? *o.in<double>(Role::norm).data : static_cast<double>(*o.in<float>(Role::norm).data);
+  return o.type(Role::norm) == Element::fp64 ? *o.in<double>(Role::norm).data : static_cast<double>(*o.in<float>(Role::norm).data);
 }
 
 kernels::OptimizerNumbers numbers_of(const PerformContext& c, std::int64_t step) {
@@ -59,20 +59,20 @@ void step(const PerformContext& c, std::int64_t optimizer_step) {
   else CHECK(false, "momentum of 16 bits");
 }
 
-bool is_16_bit(Stored s) { return s == Stored::bf16 || s == Stored::fp16; }
+bool is_16_bit(Element s) { return s == Element::bf16 || s == Element::fp16; }
 
 // f(TypeTag<float>) or f(TypeTag<T>), T the 16-bit type of the run.
 template <typename T, typename F>
-void float_or(Stored type, F&& f) {
+void float_or(Element type, F&& f) {
   if (is_16_bit(type)) return f(TypeTag<T>{});
-  CHECK(type == Stored::fp32, "an optimizer's operand of another type");
+  CHECK(type == Element::fp32, "an optimizer's operand of another type");
   f(TypeTag<float>{});
 }
 
 template <typename T>
 void step_with_16_bits(const PerformContext& c, std::int64_t optimizer_step) {
   const Operands& o = c.operands;
-  const Stored moments = o.has(Role::moment1) ? o.type(Role::moment1) : Stored::fp32;
+  const Element moments = o.has(Role::moment1) ? o.type(Role::moment1) : Element::fp32;
   float_or<T>(o.type(Role::master), [&](auto p) {
     float_or<T>(moments, [&](auto m) {
       float_or<T>(o.type(Role::dw), [&](auto g) {
@@ -91,9 +91,9 @@ void optimize(const PerformContext& c, std::int64_t optimizer_step) {
   const Operands& o = c.operands;
   for (const Role role : {Role::w, Role::master, Role::moment1, Role::dw}) {
     if (!o.has(role)) continue;
-    if (o.type(role) == Stored::fp64) return step<double, double, double, double>(c, optimizer_step);
-    if (o.type(role) == Stored::bf16) return step_with_16_bits<bf16>(c, optimizer_step);
-    if (o.type(role) == Stored::fp16) return step_with_16_bits<fp16>(c, optimizer_step);
+    if (o.type(role) == Element::fp64) return step<double, double, double, double>(c, optimizer_step);
+    if (o.type(role) == Element::bf16) return step_with_16_bits<bf16>(c, optimizer_step);
+    if (o.type(role) == Element::fp16) return step_with_16_bits<fp16>(c, optimizer_step);
   }
   step<float, float, float, float>(c, optimizer_step);
 }
@@ -118,7 +118,7 @@ void add_norm(const PerformContext& c) {
       using G = typename decltype(t)::Type;
       sum = kernels::squared_norm<G>(flat(o.place<const G>(Role::x)), flat_range(c, Role::x), c.placement.index_in(schedule::kTensor) == 0);
     });
-  if (o.type(Role::y) == Stored::fp64) *o.place<double>(Role::y).data += sum;
+  if (o.type(Role::y) == Element::fp64) *o.place<double>(Role::y).data += sum;
   else *o.place<float>(Role::y).data = static_cast<float>(static_cast<double>(*o.place<float>(Role::y).data) + sum);
 }
 

@@ -10,7 +10,9 @@
 
 namespace orrery::runtime {
 
-enum class RankState : std::uint32_t { starting, running, finished, failed };
+// Between runs, and `saving` where its part of a checkpoint is not yet on the disk, a rank still owes the others something;
+// once it has finished, nobody waits for it.
+enum class RankState : std::uint32_t { starting, running, between_runs, saving, finished, failed };
 
 struct BoardSlot {
   std::atomic<std::uint64_t> completed{0};  // ops, and everything else that is progress

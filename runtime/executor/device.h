@@ -25,7 +25,8 @@ struct OpCall {
 class Device {
  public:
   virtual ~Device() = default;
-  // Lives as long as the device. Filled with ones (NaN in every floating type), so that nothing passes for zero unnoticed.
+  // Lives as long as the device. Where elements mean something, filled with ones (NaN in every floating type), so that
+  // nothing passes for zero unnoticed.
   virtual std::byte* allocate(std::int64_t bytes) = 0;
   // Bytes of one element of a type on this device.
   virtual std::int64_t element_bytes(schedule::DataType type) const = 0;

@@ -15,8 +15,10 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "runtime/comm/communicator.h"
@@ -25,6 +27,7 @@
 #include "runtime/executor/device.h"
 #include "runtime/executor/step_plan.h"
 #include "runtime/executor/stop.h"
+#include "runtime/executor/transfers.h"
 #include "schedule/trace.h"
 
 namespace orrery::runtime {
@@ -41,9 +44,8 @@ struct OpTimes {
 
 struct ExecutorOptions {
   std::int64_t first_kept_step = 0;  // of this run (start_at); times of earlier steps are not kept
-  std::int64_t most_records = 2'000'000;  // nor those of steps behind these, so that a long run needs no more memory
-  // For tests of what happens then: from this transfer on, the rank's meetings have wrong numbers. 0: never.
-  std::int64_t miscount_from = 0;
+  // Nor those of steps behind these, so that a long run needs no more memory. The same on all ranks.
+  std::int64_t most_kept_steps = std::numeric_limits<std::int64_t>::max();
 };
 
 class Executor {
@@ -66,23 +68,26 @@ class Executor {
   void start_at(std::int64_t step);
   // Steps that all ranks have ended.
   std::int64_t settled() const { return settled_.load(std::memory_order_acquire); }
-  // A number of this rank that is added up over all ranks at the end of each step, and the last such sum.
-  std::atomic<double> contribution{0.0}, total_contribution{0.0};
+  // A flag of this rank, which any thread may raise; raised ones are counted over all ranks at the end of each step.
+  // Lowered between two runs, which forgets the last count, too.
+  void raise_flag() { flag_.store(true); }
+  void lower_flag();
+  std::int64_t flags_raised() const { return flags_raised_.load(); }
   // Performs a collective of all ranks that is no op of the schedule, and blocks until it is done. Not while a run is under
   // way; all ranks make the same such calls in the same order.
   void complete(CommCall call);
   bool stopped_early() const { return stopped_early_; }
   // The first element of a persistent buffer's instance.
   std::byte* address(BufferId buffer, std::uint32_t instance) const;
-  // Of the whole batch, by step from 0: the same on every rank.
-  const std::vector<double>& losses() const { return losses_; }
+  // Of the whole batch, by step from the first that was run: the same on every rank. Any thread may ask.
+  std::vector<double> losses() const;
   // Called after each step, on whichever thread learns of it; only set on the rank that reports.
   std::function<void(std::int64_t step, double loss)> on_step;
 
-  // Of an op in a step that is kept and that this rank has ended.
-  std::int64_t first_kept_step() const { return options_.first_kept_step; }
-  bool keeps(std::int64_t step) const;
+  // Of an op in a step that is kept and that this rank has ended. Between two runs.
   const OpTimes& times(std::int64_t step, std::uint32_t op) const;
+  // All of them, for steps that all ranks have ended; `begin` is when this rank began. Any thread may ask, at any time.
+  std::vector<schedule::TraceRecord> records() const;
   const ArenaPlan& arena() const { return arena_; }
 
  private:
@@ -91,10 +96,7 @@ class Executor {
   struct StepEnd;
 
   void bind_memory();
-  void make_communicators();
   void prepare_transfers();
-  std::unique_ptr<Transfer> prepare(const std::vector<std::uint32_t>& ops, std::uint8_t group);
-  CommCall comm_call(std::uint32_t op) const;
   void make_lanes();
   void mark_bell_ringers();
 
@@ -106,6 +108,8 @@ class Executor {
   bool advance_step_end();
   void drive(Lane& lane);
   bool all_done() const;
+  bool keeps(std::int64_t step) const;
+  void start_lanes(std::vector<std::thread>& threads);
   void make_times(std::int64_t until_step);
   void work(Lane& lane);
 
@@ -121,12 +125,12 @@ class Executor {
   std::vector<std::byte*> view_data_;         // of each view of the plan
   std::vector<std::uint32_t> persistent_of_;  // buffer -> its first persistent allocation
 
-  std::vector<std::unique_ptr<Communicator>> communicators_;     // by group; null where the rank is in none
+  Communicators communicators_;
   std::unique_ptr<Communicator> everybody_;                      // for StepEnd
   std::unique_ptr<Communicator> between_runs_;                   // for complete()
   std::uint64_t completed_ = 0;                                  // calls of complete()
   std::unique_ptr<std::atomic<std::int64_t>[]> done_;            // by op: the last step it ended in, plus 1
-  std::vector<std::int64_t> ended_at_;                           // by op, published by done_
+  std::unique_ptr<std::atomic<std::int64_t>[]> ended_at_;        // by op, of its last ends; published by done_
   std::vector<std::uint8_t> rings_;                              // by op: another lane waits for it
   std::vector<std::unique_ptr<Queue>> queues_;
   std::vector<std::unique_ptr<Lane>> lanes_;
@@ -136,9 +140,11 @@ class Executor {
   std::atomic<std::int64_t> limit_{0};                           // no step from here on
   std::atomic<std::int64_t> settled_{0};                         // steps whose StepEnd is over
   bool stopped_early_ = false;
-  std::int64_t transfers_started_ = 0;
-  std::vector<double> losses_;
+  std::atomic<bool> flag_{false};
+  std::atomic<std::int64_t> flags_raised_{0};
   std::atomic<double> loss_[4] = {};                             // of the steps in flight, this rank's share
+  mutable std::mutex kept_;                                      // whoever adds to these two, or reads them from outside
+  std::vector<double> losses_;
   std::vector<std::unique_ptr<OpTimes[]>> times_;  // of each kept step; made before any lane can come to it
 };
 

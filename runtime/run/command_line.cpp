@@ -18,6 +18,7 @@
 #include "runtime/run/mpi_run.h"
 #endif
 #include "runtime/run/thread_run.h"
+#include "scenarios/copies.h"
 #include "scenarios/load.h"
 #include "schedule/compile.h"
 #include "schedule/trace_check.h"
@@ -54,8 +55,6 @@ void declare(CLI::App& app, CommandLine& o) {
   app.add_option("--emulate", o.emulate, "Kernels are timed waits, as long as in this simulated trace; messages stay real")->type_name("TRACE");
   app.add_flag("--double", o.run.in_double, "Compute in double precision, whatever the scenario says");
   app.add_flag("--json", o.json, "One JSON document, nothing else (docs/reference/execute.md)");
-  app.add_option("--miscount-rank", o.run.miscount_rank)->group("");  // for tests of the watch; not in the help
-  app.add_option("--miscount-from", o.run.miscount_from)->group("");
   app.add_flag("--quiet", o.quiet, "No line a step");
 }
 
@@ -141,12 +140,22 @@ class StepPrinter {
   std::int64_t last_ = 0;
 };
 
-void finish(const CommandLine& o, const scenarios::Scenario& scenario, const schedule::Schedule& schedule, schedule::Trace trace) {
+// First what people wait for; the trace is written behind it, since that may fail.
+void finish(const CommandLine& o, const scenarios::Scenario& scenario, const RunJob& job, schedule::Trace trace) {
+  const RunReport report{scenario, *job.schedule, trace, job.tokens->entropy_floor()};
+  print(o.json ? run_json(report) : run_summary(report));
   trace.scenario = scenario.name;
   trace.scenario_path = scenario.path;
   if (!o.save_trace.empty()) schedule::write_trace(o.save_trace, trace);
-  if (o.json) print(run_json(scenario, schedule, trace));
-  else print(run_summary(scenario, schedule, trace));
+}
+
+// Of a run that has failed: that is what people must hear of, whatever else fails.
+void finish_failed(const CommandLine& o, const scenarios::Scenario& scenario, const RunJob& job, const schedule::Trace& trace) {
+  try {
+    finish(o, scenario, job, trace);
+  } catch (const std::exception& error) {
+    std::fputs(fmt::format("what was measured is lost, too: {}\n", error.what()).c_str(), stderr);
+  }
 }
 
 RankHooks hooks_of(const CommandLine& o, const scenarios::Scenario& scenario, bool speaks) {
@@ -165,12 +174,15 @@ int run_threads(const CommandLine& o, const scenarios::Scenario& scenario, const
   const auto hooks = [&](int rank) { return hooks_of(o, scenario, rank == 0); };
   const auto last_resort = [&](const std::string& message, const RunResult& result) {
     std::fputs(fmt::format("error: {}\n", message).c_str(), stderr);
-    finish(o, scenario, *job.schedule, result.trace);
+    finish_failed(o, scenario, job, result.trace);
     std::_Exit(3);
   };
   const RunResult result = run_as_threads(job, stop, o.stall, hooks, last_resort);
-  if (result.trace.steps > 0 || !result.error) finish(o, scenario, *job.schedule, result.trace);
-  if (result.error) std::rethrow_exception(result.error);
+  if (result.error) {
+    if (result.trace.steps > 0) finish_failed(o, scenario, job, result.trace);
+    std::rethrow_exception(result.error);
+  }
+  finish(o, scenario, job, result.trace);
   return stop.asked() > 0 ? 3 : 0;
 }
 
@@ -187,7 +199,12 @@ struct Input {
     fingerprint = schedule::fingerprint(schedule);
     tokens = o.data.empty() ? pattern_tokens(schedule.model.vocab, schedule.hyper.seed)
                             : text_tokens(o.data, schedule.model.vocab, schedule.hyper.seed);
-    if (o.emulate.empty()) return;
+    if (o.emulate.empty()) {
+      if (const std::string why = scenarios::why_copies_drift(scenario); !why.empty())
+        throw InputError(fmt::format("{}: error: {}: these copies would drift apart\n  hint: compression.top_k 0 or 1; tp 1 and an "
+                                     "untied embedding; or predict its time with orrery run\n", o.scenario, why));
+      return;
+    }
     emulated = schedule::read_trace(o.emulate);
     schedule::require_trace_of(schedule, emulated, o.emulate, o.scenario);
     schedule::require_whole_step(schedule, emulated, o.emulate);
@@ -199,10 +216,12 @@ struct Input {
   }
 };
 
+// A batch script of Slurm has a $SLURM_PROCID, too; only what srun starts as several tasks is meant.
 bool started_by_a_launcher() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "SLURM_PROCID"})
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK"})
     if (std::getenv(name) != nullptr) return true;
-  return false;
+  const char* const tasks = std::getenv("SLURM_STEP_NUM_TASKS");
+  return tasks != nullptr && std::atoll(tasks) > 1;
 }
 
 bool wants_mpi(const CommandLine& o) { return o.backend == "mpi" || (o.backend == "auto" && started_by_a_launcher()); }
@@ -210,7 +229,7 @@ bool wants_mpi(const CommandLine& o) { return o.backend == "mpi" || (o.backend =
 #ifdef ORRERY_MPI
 int run_mpi(const CommandLine& o, int argc, char** argv) {
   StopSign stop;
-  MpiRun mpi(argc, argv);
+  MpiRun mpi(make_mpi_world(argc, argv));
   try {
     const Input input(o);
     if (mpi.size() != input.schedule.world)
@@ -221,7 +240,7 @@ int run_mpi(const CommandLine& o, int argc, char** argv) {
     const Signals signals(stop);
     const bool speaks = mpi.rank() == 0;
     const RunResult result = mpi.run(job, stop, o.stall, hooks_of(o, input.scenario, speaks), o.save_trace);
-    if (speaks) finish(o, input.scenario, input.schedule, result.trace);
+    if (speaks) finish(o, input.scenario, job, result.trace);
     return stop.asked() > 0 ? 3 : 0;
   } catch (const InputError& error) {
     mpi.end_job(error.what(), 2);

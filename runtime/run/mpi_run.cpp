@@ -6,15 +6,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <new>
-#include <thread>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <utility>
 
-#include "base/check.h"
 #include "base/diagnostics.h"
 #include "base/random.h"
-#include "runtime/comm/mpi_world.h"
+#include "runtime/run/clock_comparison.h"
+#include "runtime/run/run_trace.h"
 #include "runtime/run/watch.h"
 #include "schedule/trace_file.h"
 
@@ -22,15 +25,18 @@ namespace orrery::runtime {
 namespace {
 
 struct Greeting {
-  std::uint64_t machine = 0;  // of its host name
+  std::uint64_t machine = 0;
   std::uint64_t word = 0;     // rank 0's names the job's shared memory
 };
 
+// Of the host name and the system's start: where both are equal, so are memory and clock.
 std::uint64_t machine_word() {
   char name[256] = {};
   ::gethostname(name, sizeof name - 1);
+  std::string text(name);
+  if (std::ifstream file("/proc/sys/kernel/random/boot_id"); file) text.append(std::istreambuf_iterator<char>(file), {});
   std::uint64_t hash = 0;
-  for (const char* c = name; *c != 0; ++c) hash = mix_bits((hash ^ static_cast<unsigned char>(*c)) + 0x9E3779B97F4A7C15ULL);
+  for (const char c : text) hash = mix_bits((hash ^ static_cast<unsigned char>(c)) + 0x9E3779B97F4A7C15ULL);
   return hash;
 }
 
@@ -56,12 +62,10 @@ CommCall gather_call(std::byte* own, std::byte* all, std::int64_t bytes, int siz
 
 std::vector<Greeting> greet(World& world) {
   const auto size = static_cast<std::size_t>(world.size());
-  std::vector<int> ranks;
-  for (int r = 0; r < world.size(); ++r) ranks.push_back(r);
   Greeting own{machine_word(), mix_bits(static_cast<std::uint64_t>(::getpid()) ^ static_cast<std::uint64_t>(now_ns()))};
   std::vector<Greeting> all(size, own);
   if (size == 1) return all;
-  const auto communicator = world.communicator(ranks, "start");
+  const auto communicator = communicator_of_all(world, "start");
   std::vector<CommCall> calls;
   calls.push_back(gather_call(reinterpret_cast<std::byte*>(&own), reinterpret_cast<std::byte*>(all.data()), sizeof own,
                               world.size(), "start"));
@@ -89,12 +93,7 @@ struct MpiRun::Shared {
     const auto size = static_cast<std::size_t>(world.size()), own = static_cast<std::size_t>(world.rank());
     name = fmt::format("/orrery-{:016x}", greetings.front().word);
     bytes = 4096 + size * sizeof(BoardSlot);
-    const int file = ::shm_open(name.c_str(), O_CREAT | O_RDWR, 0600);
-    if (file < 0 || ::ftruncate(file, static_cast<off_t>(bytes)) != 0)
-      throw WorldError(fmt::format("shared memory {}: {}", name, std::strerror(errno)));
-    mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    ::close(file);
-    if (mapped == MAP_FAILED) throw WorldError(fmt::format("shared memory {}: {}", name, std::strerror(errno)));
+    mapped = map(name, bytes);
     // Fresh pages are zero, which is what every atomic of them starts with, whoever comes first.
     static_assert(sizeof(Memory) <= 4096 && static_cast<int>(RankState::starting) == 0);
     memory = static_cast<Memory*>(mapped);
@@ -115,49 +114,120 @@ struct MpiRun::Shared {
   Shared(const Shared&) = delete;
   Shared& operator=(const Shared&) = delete;
   bool may_speak() const { return memory->spoken.exchange(1) == 0; }
+
+ private:
+  static void* map(const std::string& name, std::size_t bytes) {
+    const int file = ::shm_open(name.c_str(), O_CREAT | O_RDWR, 0600);
+    void* memory = MAP_FAILED;
+    if (file >= 0 && ::ftruncate(file, static_cast<off_t>(bytes)) == 0)
+      memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    const int reason = errno;
+    if (file >= 0) ::close(file);
+    if (memory != MAP_FAILED) return memory;
+    ::shm_unlink(name.c_str());
+    throw WorldError(fmt::format("shared memory {}: {}", name, std::strerror(reason)));
+  }
 };
 
-MpiRun::MpiRun(int& argc, char**& argv) : world_(make_mpi_world(argc, argv)) {
-  const std::vector<Greeting> greetings = greet(*world_);
-  shared_ = std::make_unique<Shared>(*world_, greetings);
-  job_word_ = fmt::format("{:016x}", greetings.front().word);
+// Whose clock is not rank 0's, and how the two stand at the run's start and at its end.
+struct MpiRun::Clocks {
+  std::vector<int> of_machine;  // of each rank: index into `others`, -1 on rank 0's machine
+  std::vector<int> others;      // the first rank of each other machine
+  std::optional<ClockComparison> comparison;
+  std::vector<ClockReading> start;
+
+  Clocks(World& world, const std::vector<Greeting>& greetings) {
+    std::vector<std::uint64_t> machines;
+    for (std::size_t r = 0; r < greetings.size(); ++r) {
+      const std::uint64_t machine = greetings[r].machine;
+      const auto found = std::find(machines.begin(), machines.end(), machine);
+      of_machine.push_back(machine == greetings.front().machine ? -1 : static_cast<int>(found - machines.begin()));
+      if (of_machine.back() < 0 || found != machines.end()) continue;
+      machines.push_back(machine);
+      others.push_back(static_cast<int>(r));
+    }
+    comparison.emplace(world, others, now_ns);
+    start = comparison->compare();
+  }
+  // On rank 0: puts the times of other machines' ranks on its clock.
+  void finish(std::vector<schedule::RankTrace>& ranks, const std::function<void(const std::string&)>& say) {
+    const std::vector<ClockReading> end = comparison->compare();
+    for (schedule::RankTrace& rank : ranks) {
+      const int machine = of_machine[static_cast<std::size_t>(rank.rank)];
+      if (machine < 0) continue;
+      const auto m = static_cast<std::size_t>(machine);
+      for (schedule::TraceRecord& r : rank.records)
+        for (std::int64_t* const time : {&r.ready_ns, &r.begin_ns, &r.end_ns})
+          if (*time != 0) *time = on_rank_0(*time, start[m], end[m]);
+    }
+    for (std::size_t m = 0; m < end.size() && say; ++m)
+      say(fmt::format("the clock of rank {}'s machine is known to {:.1f} us; transfers with it are told from waiting no better",
+                      others[m], 1e-3 * static_cast<double>(std::max(start[m].uncertainty, end[m].uncertainty))));
+  }
+};
+
+namespace {
+
+void say(const std::string& message) {
+  std::fputs(message.c_str(), stderr);
+  std::fflush(stderr);
+}
+
+}  // namespace
+
+MpiRun::MpiRun(std::unique_ptr<MpiWorld> world) : world_(std::move(world)) {
+  try {
+    const std::vector<Greeting> greetings = greet(*world_);
+    shared_ = std::make_unique<Shared>(*world_, greetings);
+    clocks_ = std::make_unique<Clocks>(*world_, greetings);
+    job_word_ = fmt::format("{:016x}", greetings.front().word);
+  } catch (const std::exception& error) {  // said here, since the world's end ends the process
+    say(fmt::format("error: rank {}: {}\n", world_->rank(), error.what()));
+    world_->abort(3);
+  }
 }
 MpiRun::~MpiRun() = default;
 
 int MpiRun::rank() const { return world_->rank(); }
 int MpiRun::size() const { return world_->size(); }
 
+std::string MpiRun::ranks_are() const {
+  const std::size_t machines = 1 + clocks_->others.size();
+  return machines == 1 ? "ranks are processes" : fmt::format("ranks are processes on {} machines", machines);
+}
+
 void MpiRun::end_job(const std::string& message, int exit_code) {
-  if (shared_->may_speak()) {
-    std::fputs(message.c_str(), stderr);
-    std::fflush(stderr);
-  }
-  abort_mpi(exit_code);
+  if (shared_->may_speak()) say(message);
+  world_->abort(exit_code);
 }
 
 namespace {
 
-schedule::Trace own_trace(const RunJob& job, const RankRun& run) {
-  std::vector<schedule::RankTrace> ranks;
-  ranks.push_back(run.trace());
-  const Executor* const executor = run.executor();
-  schedule::Trace trace;
-  trace.fingerprint = job.fingerprint;
-  trace.scenario = job.schedule->name;
-  trace.world = job.schedule->world;
-  const auto& records = ranks.front().records;
+schedule::Trace own_trace(const RunJob& job, const RankRun& run, const std::string& ranks_are) {
+  schedule::Trace trace = empty_trace(job, ranks_are);
+  trace.ranks.push_back(run.trace());
+  const auto& records = trace.ranks.front().records;
   if (!records.empty()) {
     trace.first_step = records.front().step;
     trace.steps = records.back().step + 1 - trace.first_step;
   }
-  trace.origin = job.options.emulate != nullptr ? schedule::TraceOrigin::emulated : schedule::TraceOrigin::measured;
-  if (executor != nullptr) trace.losses = executor->losses();
+  trace.losses = run.losses();
   trace.complete = false;
-  trace.ranks = std::move(ranks);
   return trace;
 }
 
-// Every rank's trace as text, in one all_gather of equal parts. Clocks of one machine are one clock (CLOCK_MONOTONIC).
+// The message has been said, and a part that cannot be written too is no second one.
+void write_part(const std::string& part_name, const RunJob& job, const RankRun& run, int rank, const std::string& ranks_are) {
+  if (part_name.empty()) return;
+  try {
+    const schedule::Trace trace = own_trace(job, run, ranks_are);
+    if (!trace.ranks.front().records.empty())
+      schedule::write_trace(fmt::format("{}.rank-{}.part", part_name, rank), trace);
+  } catch (const std::exception&) {
+  }
+}
+
+// Every rank's trace as text, in one all_gather of equal parts; only rank 0 reads them.
 std::vector<schedule::RankTrace> gather_traces(Executor& executor, const schedule::Trace& own, int size) {
   std::string text = schedule::trace_text(own);
   std::vector<std::uint64_t> lengths(static_cast<std::size_t>(size), text.size());
@@ -174,7 +244,7 @@ std::vector<schedule::RankTrace> gather_traces(Executor& executor, const schedul
     executor.complete(gather_call(reinterpret_cast<std::byte*>(text.data()), reinterpret_cast<std::byte*>(all.data()),
                                   static_cast<std::int64_t>(longest), size, "traces"));
   std::vector<schedule::RankTrace> ranks;
-  for (std::size_t r = 0; r < lengths.size(); ++r) {
+  for (std::size_t r = 0; executor.rank() == 0 && r < lengths.size(); ++r) {
     Diagnostics diagnostics;
     const auto source = std::make_shared<SourceFile>(SourceFile{fmt::format("rank {}'s trace", r), all.substr(r * longest, lengths[r])});
     schedule::Trace trace = schedule::parse_trace(source, diagnostics);
@@ -186,22 +256,28 @@ std::vector<schedule::RankTrace> gather_traces(Executor& executor, const schedul
 
 }  // namespace
 
+void MpiRun::end_run(const RunJob& job, const RankRun& run, const std::string& part_name, const std::string& message) {
+  if (shared_->may_speak()) say(fmt::format("error: {}\n", message));
+  write_part(part_name, job, run, rank(), ranks_are());
+  world_->abort(3);
+}
+
 RunResult MpiRun::run(const RunJob& job, StopSign& stop, const StallLimits& limits, const RankHooks& hooks,
                       const std::string& part_name) {
-  RankRun rank_run(job, *world_, *shared_->board[static_cast<std::size_t>(rank())], stop, hooks);
-  const auto leave = [&](const std::string& message) {
-    if (!part_name.empty() && !rank_run.trace().records.empty())
-      schedule::write_trace(fmt::format("{}.rank-{}.part", part_name, rank()), own_trace(job, rank_run));
-    end_job(fmt::format("error: {}\n", message), 3);
-  };
+  BoardSlot& slot = *shared_->board[static_cast<std::size_t>(rank())];
+  RankRun rank_run(job, *world_, slot, stop, hooks);
+  const auto leave = [&](const std::string& message) { end_run(job, rank_run, part_name, message); };
   RunResult result;
   try {
     // mpirun kills a second after it has asked.
     const Watch watch(*job.schedule, shared_->board, {limits.no_progress_s, 0.6}, stop, leave);
     rank_run.run();
-    std::vector<schedule::RankTrace> ranks =
-        gather_traces(*rank_run.executor(), own_trace(job, rank_run), size());
-    result.trace = merge_traces(job, std::move(ranks), rank_run.executor()->losses());
+    const schedule::Trace own = own_trace(job, rank_run, ranks_are());
+    std::vector<schedule::RankTrace> ranks = gather_traces(rank_run.executor(), own, size());
+    clocks_->finish(ranks, hooks.say);
+    slot.state.store(RankState::finished);
+    result.trace = own;
+    if (rank() == 0) merge_ranks(job, std::move(ranks), own.losses, result.trace);
   } catch (const InputError& error) {
     end_job(error.what(), 2);
   } catch (const Stopped&) {

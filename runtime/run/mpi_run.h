@@ -2,15 +2,18 @@
 // can say who waits for whom; each has a watch, and the first to see a stall or a dead process speaks for all.
 #pragma once
 
+#include <memory>
 #include <string>
 
+#include "runtime/comm/mpi_world.h"
 #include "runtime/run/thread_run.h"
 
 namespace orrery::runtime {
 
 class MpiRun {
  public:
-  MpiRun(int& argc, char**& argv);
+  // The caller has made the world, and this destroys it. Where ranks cannot greet each other the job ends with a message.
+  explicit MpiRun(std::unique_ptr<MpiWorld> world);
   ~MpiRun();
   int rank() const;
   int size() const;
@@ -24,8 +27,14 @@ class MpiRun {
 
  private:
   struct Shared;
-  std::unique_ptr<World> world_;
+  struct Clocks;
+  std::string ranks_are() const;
+  // Says why, keeps what was measured, ends all processes. Any thread may call it.
+  [[noreturn]] void end_run(const RunJob& job, const RankRun& run, const std::string& part_name, const std::string& message);
+
+  std::unique_ptr<MpiWorld> world_;
   std::unique_ptr<Shared> shared_;
+  std::unique_ptr<Clocks> clocks_;
   std::string job_word_;
 };
 

@@ -33,11 +33,14 @@ std::string step_line(std::int64_t step, double loss, double seconds, double tok
   return text + "\n";
 }
 
-std::string run_summary(const scenarios::Scenario& scenario, const schedule::Schedule& schedule, const schedule::Trace& trace) {
+std::string run_summary(const RunReport& report) {
+  const auto& [scenario, schedule, trace, loss_floor] = report;
   std::string text;
-  if (!trace.losses.empty() && trace.origin != schedule::TraceOrigin::emulated)
-    text += fmt::format("loss            {:.5f} -> {:.5f} over {} steps\n", trace.losses.front(), trace.losses.back(),
+  if (!trace.losses.empty() && trace.origin != schedule::TraceOrigin::emulated) {
+    text += fmt::format("loss            {:.5f} -> {:.5f} over {} steps", trace.losses.front(), trace.losses.back(),
                         trace.losses.size());
+    text += loss_floor > 0.0 ? fmt::format("   (this data's floor: {:.5f})\n", loss_floor) : "\n";
+  }
   const std::vector<double> seconds = schedule::step_times(schedule, trace).seconds;
   if (!seconds.empty()) {
     const Spread s = spread_of(seconds);
@@ -54,12 +57,14 @@ std::string run_summary(const scenarios::Scenario& scenario, const schedule::Sch
   return text;
 }
 
-std::string run_json(const scenarios::Scenario& scenario, const schedule::Schedule& schedule, const schedule::Trace& trace) {
+std::string run_json(const RunReport& report) {
+  const auto& [scenario, schedule, trace, loss_floor] = report;
   nlohmann::ordered_json json;
   json["schema_version"] = 1;
   json["scenario"] = scenario.name;
   json["complete"] = trace.complete;
   json["losses"] = trace.losses;
+  if (loss_floor > 0.0 && trace.origin != schedule::TraceOrigin::emulated) json["loss_floor"] = loss_floor;
   const std::vector<double> seconds = schedule::step_times(schedule, trace).seconds;
   json["steps_measured"] = seconds.size();
   if (!seconds.empty()) {

@@ -19,8 +19,14 @@ Spread spread_of(const std::vector<double>& values);
 
 std::string step_line(std::int64_t step, double loss, double seconds, double tokens_per_step);
 
-// The trace is of the schedule. Step times are those of schedule/trace_steps.h; there are none where no step was measured.
-std::string run_summary(const scenarios::Scenario& scenario, const schedule::Schedule& schedule, const schedule::Trace& trace);
-std::string run_json(const scenarios::Scenario& scenario, const schedule::Schedule& schedule, const schedule::Trace& trace);
+struct RunReport {
+  const scenarios::Scenario& scenario;
+  const schedule::Schedule& schedule;
+  const schedule::Trace& trace;  // of the schedule
+  double loss_floor = 0.0;       // below which no model's mean loss comes on this data; 0: not known
+};
+// Step times are those of schedule/trace_steps.h; there are none where no step was measured.
+std::string run_summary(const RunReport& report);
+std::string run_json(const RunReport& report);
 
 }  // namespace orrery::runtime

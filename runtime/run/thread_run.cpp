@@ -1,12 +1,17 @@
 #include "runtime/run/thread_run.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <system_error>
 #include <thread>
+#include <utility>
 
-#include "base/check.h"
+#include "base/diagnostics.h"
 #include "runtime/comm/thread_world.h"
+#include "runtime/run/run_trace.h"
 #include "runtime/run/watch.h"
 
 namespace orrery::runtime {
@@ -32,19 +37,22 @@ class Left {
 };
 
 RunResult result_of(const RunJob& job, const std::vector<std::unique_ptr<RankRun>>& runs, const StopSign& stop) {
-  RunResult result;
-  result.error = stop.error();
-  std::int64_t done = std::numeric_limits<std::int64_t>::max();
   std::vector<schedule::RankTrace> ranks;
-  for (const auto& run : runs) {
-    done = std::min(done, run->steps_done());
-    ranks.push_back(run->trace());
-  }
-  for (schedule::RankTrace& rank : ranks)
-    std::erase_if(rank.records, [&](const schedule::TraceRecord& r) { return r.step >= done; });
-  const Executor* const first = runs.front()->executor();
-  result.trace = merge_traces(job, std::move(ranks), first != nullptr ? first->losses() : std::vector<double>{});
+  for (const auto& run : runs) ranks.push_back(run->trace());
+  RunResult result{empty_trace(job, "ranks are threads"), stop.error()};
+  merge_ranks(job, std::move(ranks), runs.front()->losses(), result.trace);
   return result;
+}
+
+void run_rank(RankRun& run, BoardSlot& slot, StopSign& stop) {
+  try {
+    run.run();
+    slot.state.store(RankState::finished);
+  } catch (const Stopped&) {
+  } catch (...) {
+    slot.state.store(RankState::failed);
+    stop.fail(std::current_exception());
+  }
 }
 
 }  // namespace
@@ -69,17 +77,13 @@ RunResult run_as_threads(const RunJob& job, StopSign& stop, const StallLimits& l
       if (!left.wait(limits.last_words_s)) last_resort(message, result_of(job, runs, stop));
     });
     std::vector<std::thread> threads;
-    for (int r = 0; r < size; ++r)
-      threads.emplace_back([&, r] {
-        const auto at = static_cast<std::size_t>(r);
-        try {
-          runs[at]->run();
-        } catch (const Stopped&) {
-        } catch (...) {
-          slots[at].state.store(RankState::failed);
-          stop.fail(std::current_exception());
-        }
-      });
+    threads.reserve(slots.size());
+    try {
+      for (int r = 0; r < size; ++r)
+        threads.emplace_back([&, r] { run_rank(*runs[static_cast<std::size_t>(r)], slots[static_cast<std::size_t>(r)], stop); });
+    } catch (const std::system_error& error) {
+      stop.fail(std::make_exception_ptr(WorldError(fmt::format("no thread for rank {}: {}", threads.size(), error.what()))));
+    }
     for (std::thread& thread : threads) thread.join();
     left.set();
   }

@@ -19,8 +19,8 @@ struct StallLimits {
   double last_words_s = 2.0;  // how long threads have to leave after a stall; a rank may be stuck in a kernel
 };
 
-// `hooks` makes each rank's. `last_resort` is called where threads do not leave: with the message, and what there is of a
-// result; it must not return.
+// `hooks` makes each rank's. `last_resort` is called where threads do not leave after a stall, on a thread of its own: with
+// the message, and what there is of a result. It must neither return nor throw.
 RunResult run_as_threads(const RunJob& job, StopSign& stop, const StallLimits& limits,
                          const std::function<RankHooks(int rank)>& hooks,
                          const std::function<void(const std::string&, const RunResult&)>& last_resort);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <exception>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -49,7 +50,6 @@ class RankView {
 
   const StepPlan& plan() const { return plan_; }
   const BoardSlot& slot() const { return slot_; }
-  bool finished() const { return slot_.state.load() == RankState::finished; }
 
   bool has_started(std::uint32_t op, std::int64_t step) const {
     const PlannedOp& planned = plan_.ops[op];
@@ -106,10 +106,10 @@ class Explainer {
     const char state = process == 0 ? 'R' : process_state(process);
     if (state == 'T') text += fmt::format(" (process {} is stopped)", process);
     if (state == 'X' || state == 'Z') text += fmt::format(" (process {} is dead)", process);
-    if (view.slot().state.load() == RankState::starting) return text + ": has not started its first step";
-    if (view.finished()) {
-      waits = true;
-      return text + ": has finished";
+    const bool awake = state == 'R' || state == 'S';
+    if (const char* const owes = between_steps(view.slot().state.load(), waits); owes != nullptr) {
+      waits = waits && awake;
+      return text + owes;
     }
     std::vector<std::string> parts;
     for (const auto& [op, step] : view.running()) {
@@ -117,7 +117,7 @@ class Explainer {
       const std::vector<std::int64_t> missing = absent(rank, op, step);
       if (!missing.empty()) {
         part += fmt::format(", waits for rank{} {}", missing.size() == 1 ? "" : "s", fmt::join(missing, ", "));
-        waits = waits || state == 'R' || state == 'S';
+        waits = waits || awake;
       } else if (schedule::is_communication(view.plan().ops[op].op->kind)) {
         part += ", all sides are there";
       } else {
@@ -126,6 +126,20 @@ class Explainer {
       parts.push_back(std::move(part));
     }
     return text + ": " + (parts.empty() ? "between two ops" : fmt::format("{}", fmt::join(parts, "; ")));
+  }
+
+  // What a rank does that is in no step; null where it is in one. `waits`: for others.
+  static const char* between_steps(RankState state, bool& waits) {
+    waits = state == RankState::between_runs || state == RankState::finished;
+    switch (state) {
+      case RankState::starting: return ": has not started its first step";
+      case RankState::between_runs: return ": has ended its steps, and waits for the others (checkpoint or trace)";
+      case RankState::saving: return ": is writing its part of a checkpoint";
+      case RankState::finished: return ": has finished";
+      case RankState::running:
+      case RankState::failed: break;
+    }
+    return nullptr;
   }
 
   // Sides that have not started, of those that can be seen.
@@ -197,6 +211,21 @@ std::string Watch::disobedience(double asked_for_s) const {
   return {};
 }
 
+// A process that has died stops the others soon, so who goes on need not be looked at.
+std::string Watch::trouble(double without_progress_s, double asked_for_s) const {
+  std::string message = without_progress_s > 0.0 ? dead_process() : std::string();
+  if (message.empty()) message = disobedience(asked_for_s);
+  if (message.empty() && without_progress_s >= limits_.no_progress_s)
+    message = fmt::format("no progress for {:.1f} s", without_progress_s);
+  if (message.empty()) return message;
+  try {
+    for (const std::string& line : who_waits_for_whom(schedule_, board_)) message += "\n  " + line;
+  } catch (const std::exception& error) {
+    message += fmt::format("\n  (who waits for whom was not found out: {})", error.what());
+  }
+  return message;
+}
+
 void Watch::look() {
   using Clock = std::chrono::steady_clock;
   const auto since = [](Clock::time_point then) { return std::chrono::duration<double>(Clock::now() - then).count(); };
@@ -209,15 +238,12 @@ void Watch::look() {
       if (changed_.wait_for(lock, pause, [this] { return over_; })) return;
     }
     const std::uint64_t now = progress();
-    if (now != last || all_finished()) progressed = Clock::now();
+    const bool progresses = now != last || all_finished();
+    if (progresses) progressed = Clock::now();
     last = now;
     if (stop_.asked() == 0) not_asked = Clock::now();
-    std::string message = dead_process();
-    if (message.empty()) message = disobedience(since(not_asked));
-    if (message.empty() && since(progressed) >= limits_.no_progress_s)
-      message = fmt::format("no progress for {:.1f} s", since(progressed));
+    const std::string message = trouble(progresses ? 0.0 : since(progressed), since(not_asked));
     if (message.empty()) continue;
-    for (const std::string& line : who_waits_for_whom(schedule_, board_)) message += "\n  " + line;
     on_stall_(message);
     return;
   }

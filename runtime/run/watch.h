@@ -30,7 +30,7 @@ struct WatchLimits {
 
 class Watch {
  public:
-  // `on_stall` is called on the watch's thread.
+  // `on_stall` is called on the watch's thread, and must not throw.
   Watch(const schedule::Schedule& schedule, Board board, const WatchLimits& limits, const StopSign& stop,
         std::function<void(const std::string& message)> on_stall);
   ~Watch();
@@ -43,6 +43,7 @@ class Watch {
   std::string disobedience(double asked_for_s) const;
   std::uint64_t progress() const;
   bool all_finished() const;
+  std::string trouble(double without_progress_s, double asked_for_s) const;  // empty: none
 
   const schedule::Schedule& schedule_;
   Board board_;

@@ -254,7 +254,6 @@ TEST(Collectives, BarrierHoldsUntilAllHaveCome) {
         } else {
           barrier->start({&sequence, 1});
           for (int look = 0; look < 100; ++look) EXPECT_FALSE(barrier->test());
-          EXPECT_THAT(barrier->absent(), ::testing::Contains(late));
           tell.kind = CommKind::send;
           tell.peer = late;
           tell.x = {{&told, 1, 0, 0}};
@@ -262,7 +261,6 @@ TEST(Collectives, BarrierHoldsUntilAllHaveCome) {
         }
         finish(world, *barrier);
         EXPECT_TRUE(barrier->test());
-        EXPECT_TRUE(barrier->absent().empty());
       }
     });
   }

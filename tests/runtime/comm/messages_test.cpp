@@ -82,7 +82,6 @@ TEST(Messages, EndTogether) {
         const auto send = communicator->prepare({message(CommKind::send, 1, Element::fp32, pieces(mine))});
         send->start({&sequence, 1});
         for (int look = 0; look < 100; ++look) EXPECT_FALSE(send->test()) << "a send without its receive";
-        EXPECT_EQ(send->absent(), std::vector<int>{1});
         meet(world, *communicator, sequence);
         finish(world, *send);
       } else {

@@ -10,7 +10,7 @@
 namespace orrery::runtime::test {
 namespace {
 
-World* the_world = nullptr;
+MpiWorld* the_world = nullptr;
 
 }  // namespace
 
@@ -28,7 +28,7 @@ void on_ranks(int n, const std::function<void(World&)>& body) {
   } catch (const std::exception& error) {
     ADD_FAILURE() << "rank " << the_world->rank() << ": " << error.what();
     std::fprintf(stderr, "rank %d: %s\n", the_world->rank(), error.what());
-    abort_mpi(1);  // the others would wait for it
+    the_world->abort(1);  // the others would wait for it
   }
 }
 

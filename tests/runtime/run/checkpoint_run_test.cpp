@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <functional>
 
+#include "base/diagnostics.h"
+#include "runtime/state/checkpoint_directory.h"
 #include "tests/interpreter/plan_run.h"
 #include "tests/interpreter/tiny_models.h"
 #include "tests/runtime/run/plan_outcome.h"
@@ -99,6 +101,26 @@ TEST_F(Checkpoints, KeepsTheNewest) {
   for (const auto& entry : std::filesystem::directory_iterator(directory_)) names.push_back(entry.path().filename());
   std::sort(names.begin(), names.end());
   EXPECT_EQ(names, (std::vector<std::string>{"step-00000008", "step-00000009"}));
+}
+
+// The disk of one rank fails at the second checkpoint: that one is never committed, and the first stays.
+TEST_F(Checkpoints, AreNotCommittedWhereARankFailedToSave) {
+  for (const char* const broken : {"rank-00000.bin", "rank-00001.bin", "rank-00003.bin"}) {
+    SetUp();
+    std::filesystem::create_directories(partial_path(directory_, 4, "test") + "/" + broken);  // where a file should go
+    RunOptions options;
+    options.steps = 8;
+    options.save_directory = directory_;
+    options.save_every = 2;
+    options.keep = 1;
+    try {
+      perform(scenario_of(tensor_and_data), options);
+      FAIL() << "nobody saw it";
+    } catch (const WorldError& error) {
+      EXPECT_NE(std::string(error.what()).find(broken), std::string::npos) << error.what();
+    }
+    EXPECT_EQ(complete_steps(directory_), std::vector<std::int64_t>{2}) << broken;
+  }
 }
 
 }  // namespace

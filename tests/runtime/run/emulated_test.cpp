@@ -137,5 +137,9 @@ TEST(RuntimeOptions, ThatWouldBeIgnoredAreRefused) {
   EXPECT_THAT(refusal({kScenario, "--steps", "2", "--discard", "2"}), HasSubstr("leaves none of 2 steps"));
 }
 
+TEST(RuntimeOptions, APlanWhoseCopiesDriftIsNotTrained) {
+  EXPECT_THAT(refusal({"scenarios/cpu/gpt-3d.json", "--set", "compression.top_k=0.1"}), HasSubstr("these copies would drift apart"));
+}
+
 }  // namespace
 }  // namespace orrery::runtime

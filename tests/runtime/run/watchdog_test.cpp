@@ -1,4 +1,4 @@
-// Ranks that are processes are killed, stopped and made to miscount at random moments, fifty times. Each time the job ends with
+// Ranks that are processes are killed, stopped and made to miscount at random moments, sixty times. Each time the job ends with
 // code 3 and one message that names a rank, leaves no process behind, and what was measured can be read.
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ std::string text_of(const fs::path& path) {
   return text.str();
 }
 
-// Processes of orrery-rt that were started with this word on their command line.
+// Ranks' processes that were started with this word on their command line.
 std::vector<pid_t> ranks_with(const std::string& word) {
   std::vector<pid_t> found;
   for (const auto& entry : fs::directory_iterator("/proc")) {
@@ -37,7 +37,7 @@ std::vector<pid_t> ranks_with(const std::string& word) {
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
     std::error_code gone;
     const fs::path program = fs::read_symlink(entry.path() / "exe", gone);
-    if (gone || program.filename() != "orrery-rt") continue;
+    if (gone || (program.filename() != "orrery-rt" && program.filename() != "miscounting_ranks")) continue;
     if (text_of(entry.path() / "cmdline").find(word) != std::string::npos) found.push_back(std::stoi(name));
   }
   return found;
@@ -45,14 +45,11 @@ std::vector<pid_t> ranks_with(const std::string& word) {
 
 class Job {
  public:
-  Job(const fs::path& directory, const std::vector<std::string>& more) : directory_(directory) {
+  // `words`: the program and its arguments; behind them follows the name of the trace.
+  Job(const fs::path& directory, std::vector<std::string> words) : directory_(directory) {
     fs::remove_all(directory_);
     fs::create_directories(directory_);
-    std::vector<std::string> words{ORRERY_PROGRAM, "execute", "scenarios/cpu/gpt-3d.json", "--ranks-as", "mpi",
-                                   "--set", "cluster.node.gpus=4", "--set", "parallel.tp=1", "--set", "parallel.sp=false",
-                                   "--set", "model.hidden=32", "--set", "model.head_dim=8", "--set", "model.ffn_hidden=64",
-                                   "--steps", "1000000", "--stall-limit", "2", "--save-trace", trace()};
-    words.insert(words.end(), more.begin(), more.end());
+    words.push_back(trace());
     process_ = ::fork();
     if (process_ != 0) return;
     const int out = ::open((directory_ / "out").c_str(), O_CREAT | O_WRONLY, 0600);
@@ -114,6 +111,16 @@ class Job {
   pid_t process_ = -1;
 };
 
+std::vector<std::string> execute(const std::vector<std::string>& more = {}) {
+  std::vector<std::string> words{ORRERY_PROGRAM, "execute", "scenarios/cpu/gpt-3d.json", "--ranks-as", "mpi",
+                                 "--set", "cluster.node.gpus=4", "--set", "parallel.tp=1", "--set", "parallel.sp=false",
+                                 "--set", "model.hidden=32", "--set", "model.head_dim=8", "--set", "model.ffn_hidden=64",
+                                 "--steps", "1000000", "--stall-limit", "2"};
+  words.insert(words.end(), more.begin(), more.end());
+  words.emplace_back("--save-trace");
+  return words;
+}
+
 int lines_beginning_with(const std::string& text, const std::string& word) {
   int count = 0;
   std::istringstream lines(text);
@@ -154,7 +161,7 @@ class Watchdog : public testing::TestWithParam<int> {
 
 class KilledRank : public Watchdog {};
 TEST_P(KilledRank, EndsTheJob) {
-  Job job(directory(GetParam()), {});
+  Job job(directory(GetParam()), execute());
   signal_some_rank(job, SIGKILL);
   expect_one_message(job);
   EXPECT_GT(job.readable_parts(), 0);
@@ -163,7 +170,7 @@ INSTANTIATE_TEST_SUITE_P(Random, KilledRank, testing::Range(0, 20));
 
 class StoppedRank : public Watchdog {};
 TEST_P(StoppedRank, EndsTheJob) {
-  Job job(directory(GetParam()), {});
+  Job job(directory(GetParam()), execute());
   signal_some_rank(job, SIGSTOP);
   expect_one_message(job);
   EXPECT_NE(job.errors().find("is stopped"), std::string::npos) << job.errors();
@@ -171,15 +178,27 @@ TEST_P(StoppedRank, EndsTheJob) {
 }
 INSTANTIATE_TEST_SUITE_P(Random, StoppedRank, testing::Range(100, 115));
 
+// Most of the time, a checkpoint is then under way, and ranks wait for each other between two stretches of steps.
+class StoppedWhileSaving : public Watchdog {};
+TEST_P(StoppedWhileSaving, EndsTheJob) {
+  const fs::path checkpoints = directory(GetParam()) / "checkpoints";
+  Job job(directory(GetParam()), execute({"--save", checkpoints.string(), "--every", "1"}));
+  signal_some_rank(job, SIGSTOP);
+  expect_one_message(job);
+  EXPECT_NE(job.errors().find("is stopped"), std::string::npos) << job.errors();
+}
+INSTANTIATE_TEST_SUITE_P(Random, StoppedWhileSaving, testing::Range(400, 410));
+
 class MiscountingRank : public Watchdog {};
 TEST_P(MiscountingRank, EndsTheJob) {
-  Job job(directory(GetParam()), {"--miscount-rank", std::to_string(pick(4)), "--miscount-from", std::to_string(1 + pick(400))});
+  Job job(directory(GetParam()), {MPIRUN, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "4",
+                                  MISCOUNTING_RANKS, std::to_string(pick(4)), std::to_string(1 + pick(400))});
   expect_one_message(job);
 }
 INSTANTIATE_TEST_SUITE_P(Random, MiscountingRank, testing::Range(200, 215));
 
 TEST(Interrupted, EndsAfterAStepAndKeepsTheTrace) {
-  Job job(directory(300), {});
+  Job job(directory(300), execute());
   ASSERT_TRUE(job.wait_for_step(3)) << job.errors();
   ::kill(job.process(), SIGINT);
   EXPECT_EQ(job.end_code(), 3) << job.errors();
