@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "runtime/calibrate/local_messages.h"
 #include "runtime/calibrate/samples.h"
+#include "runtime/executor/element.h"
 #include "runtime/executor/executor.h"
 #include "runtime/executor/order.h"
 #include "runtime/state/initialise.h"
@@ -23,22 +24,6 @@ ElementBytes sizes_on(const Device& device) {
   for (std::size_t t = 0; t < bytes.size(); ++t)
     bytes[t] = device.element_bytes(static_cast<schedule::DataType>(t));
   return bytes;
-}
-
-Element element_of(schedule::DataType type) {
-  switch (type) {
-    case schedule::DataType::fp32:
-      return Element::fp32;
-    case schedule::DataType::bf16:
-      return Element::bf16;
-    case schedule::DataType::fp16:
-      return Element::fp16;
-    case schedule::DataType::int32:
-      return Element::int32;
-    case schedule::DataType::byte:
-      return Element::byte;
-  }
-  return Element::byte;
 }
 
 }  // namespace
@@ -67,7 +52,7 @@ class SoloWalk::State final : public StateMemory {
     return nullptr;
   }
   Element element(BufferId buffer) const override {
-    return element_of(walk_.plan_.program->buffers[buffer.index()].type);
+    return element_of(walk_.plan_.program->buffers[buffer.index()].type, false);
   }
 
  private:
