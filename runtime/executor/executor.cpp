@@ -1,12 +1,15 @@
 #include "runtime/executor/executor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "base/check.h"
-#include "base/random.h"
-#include "runtime/executor/element.h"
+#include "base/diagnostics.h"
 #include "runtime/executor/thread_slice.h"
 
 namespace orrery::runtime {
@@ -17,8 +20,7 @@ using schedule::Stream;
 
 struct Executor::Queue {
   std::size_t stream = 0;
-  std::vector<std::vector<std::unique_ptr<Transfer>>> transfers;  // of each entry; empty for local ops
-  std::vector<std::vector<std::vector<std::uint32_t>>> members;   // ops of each of those transfers
+  std::vector<std::vector<EntryTransfer>> transfers;  // of each entry; empty for local ops
   std::atomic<std::int64_t> step{0};
   std::size_t entry = 0, wait = 0;  // where it stands; the first wait not yet seen to be over
   bool running = false;
@@ -32,7 +34,7 @@ struct Executor::Lane {
   bool communicates = false;
 };
 
-// Adds up what ranks have to say at the end of a step: {loss, stop requests, contributions}.
+// Adds up what ranks have to say at the end of a step: {loss, stop requests, raised flags}.
 struct Executor::StepEnd {
   double values[3] = {0.0, 0.0, 0.0};
   std::unique_ptr<Transfer> transfer;  // none in a world of one
@@ -59,32 +61,11 @@ std::size_t lane_of(Stream stream) {
 }
 constexpr std::size_t kCommunicationLane = 1;
 constexpr std::int64_t kStepsAhead = 2;  // that a queue may begin beyond those that all ranks have ended
+// Ends of an op that are remembered: somebody who looks at the one of the step before may stand one step behind this op's
+// own stream.
+constexpr std::size_t kEndsKept = 3;
 
-CommKind comm_kind(OpKind kind) {
-  if (kind == OpKind::all_reduce) return CommKind::all_reduce;
-  if (kind == OpKind::reduce_scatter) return CommKind::reduce_scatter;
-  if (kind == OpKind::all_gather) return CommKind::all_gather;
-  if (kind == OpKind::all_to_all) return CommKind::all_to_all;
-  if (kind == OpKind::broadcast) return CommKind::broadcast;
-  CHECK(schedule::is_point_to_point(kind), schedule::name(kind));
-  return kind == OpKind::send ? CommKind::send : CommKind::recv;
-}
-
-// What both sides of a meeting must agree on.
-std::uint64_t signature_of(const CommCall& call, std::uint32_t microbatch) {
-  const bool message = call.kind == CommKind::send || call.kind == CommKind::recv;
-  std::uint64_t hash = 0;
-  const auto absorb = [&](std::uint64_t word) { hash = mix_bits(hash ^ (word + 0x9E3779B97F4A7C15ULL)); };
-  absorb(message ? 0 : static_cast<std::uint64_t>(call.kind) + 1);
-  absorb(static_cast<std::uint64_t>(call.reduce));
-  absorb(static_cast<std::uint64_t>(call.element));
-  if (message) absorb(microbatch);
-  std::int64_t x = 0, y = 0;
-  for (const Piece& p : call.x) x += p.count();
-  for (const Piece& p : call.y) y += p.count();
-  absorb(static_cast<std::uint64_t>(message ? x + y : std::max(x, y)));
-  return hash;
-}
+std::size_t end_place(std::uint32_t op, std::int64_t step) { return kEndsKept * op + static_cast<std::size_t>(step) % kEndsKept; }
 
 }  // namespace
 
@@ -98,8 +79,10 @@ Executor::Executor(const schedule::Schedule& schedule, World& world, Device& dev
   add_waits(plan_, arena_.waits);
   bind_memory();
   done_ = std::make_unique<std::atomic<std::int64_t>[]>(plan_.ops.size());
-  ended_at_.assign(plan_.ops.size(), 0);
-  make_communicators();
+  ended_at_ = std::make_unique<std::atomic<std::int64_t>[]>(kEndsKept * plan_.ops.size());
+  everybody_ = communicator_of_all(world_, "end of step");
+  between_runs_ = communicator_of_all(world_, "between runs");
+  communicators_ = group_communicators(plan_, world_);
   make_lanes();
   prepare_transfers();
   mark_bell_ringers();
@@ -129,52 +112,6 @@ std::byte* Executor::address(BufferId buffer, std::uint32_t instance) const {
   return (plan_.buffer(plan_.allocations[a]).on_host ? host_memory_ : device_memory_) + arena_.offset[a];
 }
 
-void Executor::make_communicators() {
-  std::vector<int> all;
-  for (int r = 0; r < world_.size(); ++r) all.push_back(r);
-  everybody_ = world_.communicator(all, "end of step");
-  between_runs_ = world_.communicator(all, "between runs");
-  for (const schedule::Group& group : plan_.schedule->groups) {
-    communicators_.emplace_back();
-    if (!group.contains(plan_.rank) || group.size < 2) continue;
-    std::vector<int> ranks;
-    for (std::int64_t i = 0; i < group.size; ++i) ranks.push_back(static_cast<int>(group.member(plan_.rank, i)));
-    communicators_.back() = world_.communicator(ranks, group.name);
-  }
-}
-
-CommCall Executor::comm_call(std::uint32_t id) const {
-  const PlannedOp& op = plan_.ops[id];
-  CommCall call;
-  call.kind = comm_kind(op.op->kind);
-  call.reduce = plan_.shape(op).reduce == schedule::Reduce::max ? CommReduce::max : CommReduce::sum;
-  call.what = describe(plan_, id);
-  const std::int64_t size = plan_.schedule->groups[op.op->group].size;
-  if (schedule::is_point_to_point(op.op->kind)) {
-    const std::int64_t index = plan_.schedule->groups[op.op->group].index(plan_.rank);
-    call.peer = ((index + op.op->peer) % size + size) % size;
-    call.channel = op.op->site;
-  }
-  bool first = true;
-  const auto views = plan_.views_of(op);
-  for (std::size_t i = 0; i < views.size(); ++i) {
-    const schedule::View& v = *views[i].view;
-    if (v.count() == 0) continue;
-    const DataType type = plan_.buffer(plan_.allocations[views[i].allocation]).type;
-    const Element element = element_of(type, device_.element_bytes(type) == sizeof(double));
-    CHECK(first || element == call.element, call.what, "has operands of two types");
-    call.element = element;
-    first = false;
-    const Piece piece{view_data_[op.first_view + i], v.rows, v.columns, v.rows == 1 ? v.columns : v.row_stride};
-    if (v.role == schedule::Role::x) call.x.push_back(piece);
-    else call.y.push_back(piece);
-    if (v.role == schedule::Role::y && op.op->kind == OpKind::reduce_scatter)
-      call.adds = v.access == schedule::Access::update;
-  }
-  call.signature = signature_of(call, op.microbatch);
-  return call;
-}
-
 void Executor::make_lanes() {
   for (int i = 0; i < 3; ++i) lanes_.push_back(std::make_unique<Lane>());
   for (std::size_t s = 0; s < schedule::kStreams; ++s) {
@@ -187,33 +124,12 @@ void Executor::make_lanes() {
 }
 
 void Executor::prepare_transfers() {
-  for (const auto& queue : queues_) {
-    const auto& entries = plan_.streams[queue->stream];
-    queue->transfers.resize(entries.size());
-    queue->members.resize(entries.size());
-    for (std::size_t e = 0; e < entries.size(); ++e) {
-      const auto ops = plan_.ops_of(entries[e]);
-      if (!schedule::is_communication(plan_.ops[ops.front()].op->kind)) continue;
-      lanes_[lane_of(static_cast<Stream>(queue->stream))]->communicates = true;
-      std::vector<std::uint8_t> groups;
-      for (const std::uint32_t op : ops) {
-        const std::uint8_t group = plan_.ops[op].op->group;
-        if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
-      }
-      for (const std::uint8_t group : groups) {
-        std::vector<std::uint32_t> members;
-        std::vector<CommCall> calls;
-        for (const std::uint32_t op : ops)
-          if (plan_.ops[op].op->group == group) {
-            members.push_back(op);
-            calls.push_back(comm_call(op));
-          }
-        CHECK(communicators_[group] != nullptr, calls.front().what, "needs a group of several ranks");
-        queue->transfers[e].push_back(communicators_[group]->prepare(std::move(calls)));
-        queue->members[e].push_back(std::move(members));
-      }
+  const PlacedPlan placed{plan_, view_data_, device_};
+  for (const auto& queue : queues_)
+    for (const QueueEntry& entry : plan_.streams[queue->stream]) {
+      queue->transfers.push_back(prepare_entry(placed, entry, communicators_));
+      if (!queue->transfers.back().empty()) lanes_[lane_of(static_cast<Stream>(queue->stream))]->communicates = true;
     }
-  }
   step_end_ = std::make_unique<StepEnd>();
   if (world_.size() == 1) return;
   CommCall call;
@@ -238,8 +154,9 @@ bool Executor::waits_are_over(Queue& queue) {
   for (const std::uint32_t id : ops)
     for (const PlannedWait& wait : plan_.waits_of(plan_.ops[id])) {
       if (number++ < queue.wait) continue;
-      if (done_[wait.op].load(std::memory_order_acquire) < step + (wait.previous_step ? 0 : 1)) return false;
-      queue.ready = std::max(queue.ready, ended_at_[wait.op]);
+      const std::int64_t of = wait.previous_step ? step - 1 : step;
+      if (done_[wait.op].load(std::memory_order_acquire) < of + 1) return false;
+      if (of >= 0) queue.ready = std::max(queue.ready, ended_at_[end_place(wait.op, of)].load(std::memory_order_relaxed));
       ++queue.wait;
     }
   return true;
@@ -260,14 +177,9 @@ void Executor::start(Queue& queue) {
     return;
   }
   const std::lock_guard lock(transfers_);
-  for (std::size_t t = 0; t < transfers.size(); ++t) {
-    const bool miscounts = ++transfers_started_ >= options_.miscount_from && options_.miscount_from > 0;
-    queue.sequences.clear();
-    for (const std::uint32_t id : queue.members[queue.entry][t]) {
-      const PlannedOp& op = plan_.ops[id];
-      queue.sequences.push_back(static_cast<std::uint64_t>(step) * op.per_step + op.sequence + (miscounts ? 1 : 0));
-    }
-    transfers[t]->start(queue.sequences);
+  for (const EntryTransfer& t : transfers) {
+    t.sequences(plan_, step, queue.sequences);
+    t.transfer->start(queue.sequences);
   }
 }
 
@@ -277,7 +189,7 @@ void Executor::finish(Queue& queue) {
   bool ring = false;
   for (const std::uint32_t id : plan_.ops_of(plan_.streams[queue.stream][queue.entry])) {
     if (keeps(step)) times_[static_cast<std::size_t>(step - options_.first_kept_step)][id] = {queue.ready, queue.started, end};
-    ended_at_[id] = end;
+    ended_at_[end_place(id, step)].store(end, std::memory_order_relaxed);
     done_[id].store(step + 1, std::memory_order_release);
     ring = ring || rings_[id] != 0;
   }
@@ -300,7 +212,9 @@ bool Executor::advance(Queue& queue) {
     board_.position[queue.stream].store(2 * (step * entries + queue.entry) + (running ? 1 : 0), std::memory_order_relaxed);
   };
   if (!queue.running) {
-    if (queue.step.load(std::memory_order_relaxed) >= std::min(limit_.load(), settled_.load() + kStepsAhead)) return false;
+    // In this order: who sees that a step is settled sees the limit that its end has set.
+    const std::int64_t settled = settled_.load(), limit = limit_.load();
+    if (queue.step.load(std::memory_order_relaxed) >= std::min(limit, settled + kStepsAhead)) return false;
     if (!waits_are_over(queue)) return false;
     post(true);
     start(queue);
@@ -309,7 +223,7 @@ bool Executor::advance(Queue& queue) {
   if (!transfers.empty()) {
     const std::lock_guard lock(transfers_);
     bool all = true;  // none may wait for another
-    for (const auto& t : transfers) all = t->test() && all;
+    for (const EntryTransfer& t : transfers) all = t.transfer->test() && all;
     if (!all) return false;
   }
   finish(queue);
@@ -335,7 +249,7 @@ bool Executor::advance_step_end() {
     const double loss = loss_[step % 4].exchange(0.0);
     step_end_->values[0] = tensor.index(plan_.rank) == 0 ? loss : 0.0;
     step_end_->values[1] = stop_.asked() > 0 ? 1.0 : 0.0;
-    step_end_->values[2] = contribution.load();
+    step_end_->values[2] = flag_.load() ? 1.0 : 0.0;
     step_end_->running = true;
     if (step_end_->transfer) {
       const std::lock_guard lock(transfers_);
@@ -348,13 +262,16 @@ bool Executor::advance_step_end() {
     if (!step_end_->transfer->test()) return false;
   }
   step_end_->running = false;
-  losses_.push_back(step_end_->values[0]);
-  total_contribution.store(step_end_->values[2]);
+  flags_raised_.store(std::llround(step_end_->values[2]));
   if (step_end_->values[1] > 0.0 && limit_.load() > step + kStepsAhead) {
     limit_.store(step + kStepsAhead);
     stopped_early_ = true;
   }
-  make_times(step + kStepsAhead + 1);
+  {
+    const std::lock_guard lock(kept_);
+    losses_.push_back(step_end_->values[0]);
+    make_times(step + kStepsAhead + 1);
+  }
   settled_.store(step + 1, std::memory_order_release);
   board_.completed.fetch_add(1, std::memory_order_relaxed);
   if (on_step) on_step(step, step_end_->values[0]);
@@ -366,10 +283,28 @@ bool Executor::keeps(std::int64_t step) const {
   return step >= options_.first_kept_step && step - options_.first_kept_step < static_cast<std::int64_t>(times_.size());
 }
 
+std::vector<double> Executor::losses() const {
+  const std::lock_guard lock(kept_);
+  return losses_;
+}
+
+std::vector<schedule::TraceRecord> Executor::records() const {
+  const std::lock_guard lock(kept_);
+  std::vector<schedule::TraceRecord> records;
+  const std::int64_t settled = settled_.load(std::memory_order_acquire);
+  for (std::int64_t step = options_.first_kept_step; step < settled && keeps(step); ++step)
+    for (std::uint32_t op = 0; op < plan_.ops.size(); ++op) {
+      const OpTimes& t = times(step, op);
+      records.push_back({static_cast<std::int32_t>(step), op, t.ready, t.started, t.ended});
+    }
+  return records;
+}
+
 const OpTimes& Executor::times(std::int64_t step, std::uint32_t op) const {
   return times_[static_cast<std::size_t>(step - options_.first_kept_step)][op];
 }
 
+// With `kept_`.
 void Executor::make_times(std::int64_t until_step) {
   for (std::int64_t step = std::max<std::int64_t>(0, until_step - kStepsAhead - 1); step < until_step; ++step) {
     if (!keeps(step)) continue;
@@ -408,7 +343,13 @@ void Executor::work(Lane& lane) {
   }
 }
 
+void Executor::lower_flag() {
+  flag_.store(false);
+  flags_raised_.store(0);
+}
+
 void Executor::start_at(std::int64_t step) {
+  const std::lock_guard lock(kept_);
   next_step_ = step;
   options_.first_kept_step += step;
   settled_.store(step);
@@ -431,24 +372,37 @@ void Executor::complete(CommCall call) {
   }
 }
 
+void Executor::start_lanes(std::vector<std::thread>& threads) {
+  threads.reserve(lanes_.size());
+  try {
+    for (std::size_t l = 1; l < lanes_.size(); ++l)
+      if (lanes_[l]->communicates || (l != kCommunicationLane && !lanes_[l]->queues.empty()))
+        threads.emplace_back([this, l] {
+          if (lanes_[l]->communicates) ask_for_short_slice();
+          work(*lanes_[l]);
+        });
+  } catch (const std::system_error& error) {
+    board_.state.store(RankState::failed);
+    stop_.fail(std::make_exception_ptr(WorldError(fmt::format("no thread for a lane of rank {}: {}", plan_.rank, error.what()))));
+  }
+}
+
 void Executor::run(std::int64_t count) {
   limit_.store(next_step_ + count);
-  const auto steps_kept = std::max<std::int64_t>(8, options_.most_records / static_cast<std::int64_t>(plan_.ops.size()));
-  times_.resize(static_cast<std::size_t>(std::clamp<std::int64_t>(limit_.load() - options_.first_kept_step, 0, steps_kept)));
-  make_times(next_step_ + kStepsAhead);
+  {
+    const std::lock_guard lock(kept_);
+    const std::int64_t until_limit = std::max<std::int64_t>(0, limit_.load() - options_.first_kept_step);
+    times_.resize(static_cast<std::size_t>(std::min(until_limit, options_.most_kept_steps)));
+    make_times(next_step_ + kStepsAhead);
+  }
   board_.state.store(RankState::running);
   std::vector<std::thread> threads;
-  for (std::size_t l = 1; l < lanes_.size(); ++l)
-    if (lanes_[l]->communicates || (l != kCommunicationLane && !lanes_[l]->queues.empty()))
-      threads.emplace_back([this, l] {
-        if (lanes_[l]->communicates) ask_for_short_slice();
-        work(*lanes_[l]);
-      });
+  start_lanes(threads);
   work(*lanes_[0]);
   for (std::thread& thread : threads) thread.join();
   if (stop_.failed()) throw Stopped();
   next_step_ = settled_.load();
-  board_.state.store(RankState::finished);
+  board_.state.store(RankState::between_runs);
 }
 
 }  // namespace orrery::runtime
