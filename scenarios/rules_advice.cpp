@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "scenarios/copies.h"
 #include "scenarios/rules.h"
 #include "scenarios/words.h"
 
@@ -134,6 +135,13 @@ void settings_without_effect(Draft& d, Diagnostics& diagnostics) {
   idle("offload.pinned", s.offload.optimizer == OffloadTarget::none, "nothing is offloaded");
 }
 
+void compression_of_copies(Draft& d, Diagnostics& diagnostics) {
+  const std::string why = why_copies_drift(d.scenario);
+  if (why.empty()) return;
+  diagnostics.warning(d.at("compression.top_k"), why + ": in training these copies drift apart",
+                      "the time is predicted; orrery-rt refuses to train so: tp 1 and an untied embedding, or top_k 0 or 1");
+}
+
 }  // namespace
 
 const std::vector<Rule>& advice_rules() {
@@ -149,6 +157,8 @@ const std::vector<Rule>& advice_rules() {
       {"schedule", "the framework has this pipeline schedule", kStagesKnown, 0, schedule_of_framework},
       {"megatron sharding", "Megatron's distributed optimizer is ZeRO-1", kParallelKnown, 0,
        sharding_of_megatron},
+      {"compressed copies", "top-k compression selects alike on ranks that share weights",
+       kWorldKnown | kStagesKnown | kPolicyKnown | kModelKnown, 0, compression_of_copies},
       {"idle settings", "what is set has something to do", kWorldKnown | kPolicyKnown, 0,
        settings_without_effect},
   };

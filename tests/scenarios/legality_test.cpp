@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "tests/scenarios/scenario_text.h"
 
 namespace orrery::scenarios {
@@ -308,6 +310,22 @@ TEST(FrameworkRule, TiedEmbeddingUnderZero) {
   Parts whole = tied;
   whole.parallel = R"("pp": 2, "zero": 1)";
   EXPECT_EQ(read(whole).text(), "");
+}
+
+// Legal, since its time can be told, but nothing to train with.
+TEST(AdviceRule, CopiesThatDriftUnderCompression) {
+  const auto said = [](const std::string& parallel, const std::string& top_k, const std::string& model) {
+    Parts parts{.parallel = parallel, .rest = R"("compression": { "top_k": )" + top_k + " }"};
+    parts.model = model;
+    const Read r = read(parts);
+    EXPECT_EQ(r.errors(), 0U) << r.text();
+    return r.text();
+  };
+  const std::string gpt = R"("models/zoo/gpt2-124m.json")", llama = R"("models/zoo/llama-2-7b.json")";
+  EXPECT_THAT(said(R"("tp": 4)", "0.01", llama), HasSubstr("the tp=4 ranks that share norms and biases each select"));
+  EXPECT_THAT(said(R"("pp": 2)", "0.01", gpt), HasSubstr("the first and the last of pp=2 stages share the tied"));
+  for (const auto& [parallel, top_k, model] : {std::tuple{R"("tp": 4)", "1", llama}, {R"("pp": 2)", "0.01", llama}, {"", "0.01", gpt}})
+    EXPECT_THAT(said(parallel, top_k, model), Not(HasSubstr("drift"))) << parallel;
 }
 
 TEST(FrameworkRule, PrecisionOfTheGpu) {
