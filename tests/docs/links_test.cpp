@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -102,6 +103,18 @@ TEST(Documents, NamedFilesExist) {
       if (folder == "build" || folder == ".." || !fs::is_directory(folder)) continue;
       EXPECT_TRUE(fs::exists(named.target)) << file.path << ":" << named.line << ": no such file: " << named.target;
     }
+}
+
+// In help texts, messages and comments; tests name some that are none.
+TEST(Documents, PagesNamedInTheSourcesExist) {
+  const std::regex page("docs/[A-Za-z0-9_/.-]+\\.md");
+  std::size_t found = 0;
+  for (const tidy::TextFile& file : tidy::read_tree(".")) {
+    if (file.path.rfind("tests/", 0) == 0 || tidy::ends_with(file.path, ".md")) continue;
+    for (std::sregex_iterator at(file.text.begin(), file.text.end(), page), end; at != end; ++at, ++found)
+      EXPECT_TRUE(fs::exists(at->str())) << file.path << ": no such page: " << at->str();
+  }
+  EXPECT_GT(found, 20U);
 }
 
 TEST(Documents, EveryPageIsReachedFromTheReadme) {
