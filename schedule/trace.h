@@ -41,11 +41,11 @@ struct Trace {
   TraceOrigin origin = TraceOrigin::simulated;
   std::string scenario{};  // name
   std::string scenario_path{};
-  std::string machine{};  // where it ran: CPU, cores, ranks per process, backend; simulated: the cluster
+  std::string machine{};  // where it ran: CPU, cores, whether ranks are threads; simulated: the cluster
   std::uint64_t fingerprint = 0;  // of the Schedule (fingerprint() below)
   std::int64_t world = 0;
   std::int32_t first_step = 0, steps = 0;  // kept: first_step .. first_step + steps - 1
-  std::vector<double> losses{};            // of every step from 0; simulated: none
+  std::vector<double> losses{};            // of every step of the run, the first where it began; simulated: none
   std::vector<RankTrace> ranks{};          // simulated and folded: representatives; see `representative`
   std::vector<std::int64_t>
       representative{};  // of each rank: whose records are its own; empty: every rank is there

@@ -19,7 +19,9 @@ struct LossScaler {
 };
 
 // Whether a gradient was infinite or NaN: then its square is, and so is the sum of squares over all ranks.
-// Squares are summed in double, where no finite fp16 or float gradient overflows.
+// A unit's squares are summed in double; the sum over units and ranks is a float, as the schedule has it. Finite fp16
+// gradients never reach its end (10^28 of the largest would); float gradients do where their norm is above 1.8e19, and
+// such a step is skipped, too.
 inline bool overflowed(double squared_norm) { return !std::isfinite(squared_norm); }
 
 // The scaler for the next step.

@@ -1,7 +1,6 @@
 // The squared norm of a gradient, and what clipping makes of it: gradients are scaled by clip / (norm + 1e-6)
 // where that is below 1 (torch.nn.utils.clip_grad_norm_; Pascanu et al. 2013). Squares are summed in double,
-// where no finite float overflows, so an infinite or NaN sum says that a gradient was
-// (kernels/cpu/loss/loss_scaler.h). G is double, float, bf16 or fp16. Cost: one read of the gradients.
+// where no finite float overflows; what the sum of all units says of overflow: kernels/cpu/loss/loss_scaler.h. G is double, float, bf16 or fp16. Cost: one read of the gradients.
 #pragma once
 
 #include "kernels/cpu/optimizer/flat_range.h"
