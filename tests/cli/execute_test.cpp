@@ -81,6 +81,29 @@ TEST_F(Execute, ExitCodes) {
   EXPECT_EQ(ran.err, "error: orrery-rt was ended by signal 11 (Segmentation fault)\n");
 }
 
+// calibrate and validate start it too, and its end means the same there.
+TEST_F(Execute, ExitCodesOfOtherCommandsThatStartIt) {
+  program("orrery-rt", "exit 17\n");
+  Ran ran = run({"calibrate"});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_EQ(ran.err, "error: orrery-rt ended with exit code 17\n");
+  const std::vector<std::string> validate = {"validate", "--execute", "--output", scratch.path("out")};
+  EXPECT_EQ(run(validate).code, 3);
+  for (const int code : {2, 3}) {
+    program("orrery-rt", "exit " + std::to_string(code) + "\n");
+    EXPECT_EQ(run({"calibrate"}).code, code);
+    EXPECT_EQ(run(validate).code, code);
+  }
+}
+
+// A finished calibration is made anew, and one that was interrupted goes on by itself: --resume would keep a finished one.
+TEST_F(Execute, ValidationCalibratesAnew) {
+  program("orrery-rt", "echo \"$*\" >> " + scratch.path("calls") + "\nexit 3\n");
+  EXPECT_EQ(run({"validate", "--execute", "--quick", "--output", scratch.path("out")}).code, 3);
+  EXPECT_THAT(slurp(scratch.path("calls")), testing::StartsWith("calibrate validation/cpu/calibrated/"));
+  EXPECT_THAT(slurp(scratch.path("calls")), testing::EndsWith(" --name this-machine --quick\n"));
+}
+
 TEST_F(Execute, WrongCommandLinesStartNothing) {
   program("orrery-rt", "echo started\n");
   const auto refused = [](const std::vector<std::string>& arguments, const std::string& why) {

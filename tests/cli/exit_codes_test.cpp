@@ -112,6 +112,9 @@ TEST(ExitCodes, WrongCommandLinesAreTwo) {
       "is no size");
   expect_refused({"cluster", "hardware/clusters/dgx-h100.json", "--collective", "gemm"}, "all_gather");
   expect_refused({"completion", "csh"}, "bash");
+  expect_refused({"validate"}, "validate needs --execute");
+  expect_refused({"validate", "--execute", "--quick", "--cluster", "x.json"}, "--quick is of the calibration");
+  expect_refused({"validate", "--execute", "no-such-directory"}, "no such directory");
 }
 
 TEST(ExitCodes, AWorldThatFailsIsThree) {
@@ -123,6 +126,17 @@ TEST(ExitCodes, AWorldThatFailsIsThree) {
   EXPECT_EQ(full.code, 3);
   EXPECT_THAT(full.err, HasSubstr("cannot be written"));
   EXPECT_EQ(run({"sweep", kFits, "--output", "/no/such/directory/rows.csv"}).code, 3);
+}
+
+TEST(ExitCodes, ADirectoryThatCannotBeMadeIsThreeAndNoFailureOfOurs) {
+  const Scratch scratch;
+  const std::string in_the_way = scratch.file("file", "");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"calibrate", "--output", in_the_way}, {"validate", "--execute", "--output", in_the_way}}) {
+    const Ran ran = run(command);
+    EXPECT_EQ(ran.code, 3) << command[0];
+    EXPECT_THAT(ran.err, StartsWith("error: " + in_the_way + ": cannot be made: ")) << command[0];
+  }
 }
 
 TEST(ExitCodes, AReaderThatGoesAwayEndsItQuietly) {

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <regex>
 #include <string>
+#include <utility>
 
 #include "tests/cli/program.h"
 
@@ -12,8 +14,8 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr const char* kCommands[] = {"run",   "compare",  "execute", "sweep",     "check",
-                                     "model", "schedule", "cluster", "completion"};
+constexpr const char* kCommands[] = {"run",   "compare",  "execute", "calibrate", "validate",  "sweep",
+                                     "check", "model",    "schedule", "cluster",  "completion"};
 
 TEST(Help, EveryCommandShowsExamplesAndExitCodes) {
   const Ran all = run({"--help"});
@@ -26,6 +28,19 @@ TEST(Help, EveryCommandShowsExamplesAndExitCodes) {
     EXPECT_THAT(ran.out, HasSubstr("Usage: orrery " + command));
     EXPECT_THAT(ran.out, HasSubstr("Examples:\n  orrery " + command + " "));
     EXPECT_THAT(ran.out, HasSubstr("Exit codes: 0 fine; 1 "));
+  }
+}
+
+// The pages are written by hand, the options are orrery-rt's.
+TEST(Help, EveryOptionOfTheRuntimeIsInItsReference) {
+  const std::regex option("\\n  (?:-[a-z],)?(--[a-z-]+)");
+  for (const auto& [command, page] :
+       {std::pair{"execute", "docs/reference/execute.md"}, {"calibrate", "docs/reference/calibrate.md"}, {"validate", "docs/reference/execute.md"}}) {
+    const std::string help = run({command, "--help"}).out, text = slurp(page);
+    std::size_t found = 0;
+    for (std::sregex_iterator at(help.begin(), help.end(), option), end; at != end; ++at, ++found)
+      EXPECT_TRUE(at->str(1) == "--help" || text.find("`" + at->str(1)) != std::string::npos) << page << ": " << at->str(1);
+    EXPECT_GT(found, 4U) << help;
   }
 }
 
