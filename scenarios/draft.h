@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "scenarios/policy.h"
+#include "scenarios/rank_order.h"
 #include "scenarios/scenario.h"
 
 namespace orrery::scenarios {
@@ -42,7 +43,7 @@ struct Draft {
   std::optional<std::int64_t> global_batch, micro_batch, accumulation;
   LayerSplit split = LayerSplit::even;
   std::vector<std::int64_t> layers_listed;
-  std::vector<std::string> order = {"tp", "dp", "pp"};
+  std::vector<std::string> order = default_rank_order();
 
   bool knows(std::uint32_t needs) const { return (known & needs) == needs; }
   bool written(std::string_view path) const;  // "parallel.tp": stands in the file, and is not null

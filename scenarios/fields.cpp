@@ -36,7 +36,7 @@ std::vector<Field> parallel_fields() {
        "Chunks (virtual stages) of layers a rank, for the interleaved schedule.", "1"},
       {"parallel.layers_per_virtual_stage", "integer", "from vpp",
        "Megatron's way to say vpp: layers / pp / this.", "6"},
-      {"parallel.dp", "integer or `auto`", "`auto`", "Data-parallel ways; `auto`: the GPUs / (tp x pp).",
+      {"parallel.dp", "integer or `auto`", "`auto`", "Data-parallel ways; `auto`: the GPUs / (tp x cp x pp).",
        "\"auto\""},
       {"parallel.zero", "0, 1, 2, 3", "0",
        "What data-parallel ranks shard: 1 optimizer states, 2 and gradients, 3 and weights.", "1"},
@@ -46,10 +46,12 @@ std::vector<Field> parallel_fields() {
        "Layers of each virtual stage in model order. `even_with_embedding`: embedding and head count as a "
        "layer each.",
        "\"even\""},
-      {"parallel.order", "text", "`tp-dp-pp`", "Rank order, fastest-varying first.", "\"tp-pp-dp\""},
-      {"parallel.cp", "1", "1", "Context parallelism: not supported yet.", "1"},
-      {"parallel.ep", "1", "1", "Expert parallelism: not supported yet.", "1"},
-      {"parallel.etp", "1", "1", "Expert tensor parallelism: not supported yet.", "1"},
+      {"parallel.order", "text", "`tp-cp-ep-dp-pp`",
+       "Rank order, fastest-varying first; cp may be left out (it then stands in front of dp), ep decides nothing.",
+       "\"tp-pp-dp\""},
+      {"parallel.cp", "integer", "1", "Context-parallel ways: the positions of a sequence are cut.", "1"},
+      {"parallel.ep", "integer", "1", "Expert-parallel ways.", "1"},
+      {"parallel.etp", "integer", "tp", "Tensor-parallel ways of experts; etp x ep divides tp x cp x dp.", "1"},
   };
 }
 

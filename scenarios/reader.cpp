@@ -32,13 +32,6 @@ std::optional<std::int64_t> number_or_auto(ObjectReader& r, std::string_view key
   return r.integer(key, {.fallback = 1, .min = 1, .max = max});
 }
 
-void refuse_unless_one(ObjectReader& r, const char* key, const char* meaning) {
-  const Json* value = r.child(key);
-  if (value == nullptr || (value->kind == Json::Kind::integer && value->integer == 1)) return;
-  r.diagnostics().error(value->place, fmt::format("{} is not supported yet", meaning),
-                        fmt::format("leave \"{}\" out, or set it to 1", key));
-}
-
 void read_layers_per_stage(Draft& d, ObjectReader& r) {
   const Json* value = r.child("layers_per_stage");
   if (value == nullptr) return;
@@ -76,31 +69,36 @@ std::vector<std::string> split_words(const std::string& text) {
   return words;
 }
 
-// A permutation of tp, dp, pp; the dimensions that are always 1 (cp, ep) may stand anywhere.
+// A permutation of tp, cp, dp, pp. Without cp, it stands in front of dp; ep, which re-cuts the others, may stand anywhere.
 void read_order(Draft& d, ObjectReader& r) {
-  const std::string text = r.text("order", "tp-dp-pp");
+  const std::string text = r.text("order", "tp-cp-ep-dp-pp");
   std::vector<std::string> order;
   std::vector<std::string> seen;
   bool good = true;
   for (const std::string& word : split_words(text)) {
-    const bool placed = word == "tp" || word == "dp" || word == "pp";
-    good = good && (placed || word == "cp" || word == "ep") &&
+    const bool placed = word == "tp" || word == "cp" || word == "dp" || word == "pp";
+    good = good && (placed || word == "ep") &&
            std::find(seen.begin(), seen.end(), word) == seen.end();
     seen.push_back(word);
     if (placed) order.push_back(word);
   }
-  if (good && order.size() == 3)
+  if (std::find(order.begin(), order.end(), "cp") == order.end())
+    order.insert(std::find(order.begin(), order.end(), "dp"), "cp");
+  if (good && order.size() == 4)
     d.order = order;
   else
     r.diagnostics().error(r.place("order"),
                           "order must name each of tp, dp and pp once, fastest-varying first",
-                          "such as \"tp-dp-pp\" (the default) or \"tp-pp-dp\"");
+                          "such as \"tp-cp-ep-dp-pp\" (the default) or \"tp-pp-dp\"");
 }
 
 void read_parallel(Draft& d, ObjectReader& r) {
   Parallel& p = d.scenario.parallel;
   p.tp = r.integer("tp", {.fallback = 1, .min = 1, .max = kWaysMax});
   p.pp = r.integer("pp", {.fallback = 1, .min = 1, .max = kWaysMax});
+  p.cp = r.integer("cp", {.fallback = 1, .min = 1, .max = kWaysMax});
+  p.ep = r.integer("ep", {.fallback = 1, .min = 1, .max = kWaysMax});
+  p.etp = r.integer("etp", {.fallback = p.tp, .min = 1, .max = kWaysMax});
   p.sequence_parallel = r.boolean("sp", false);
   p.zero = static_cast<int>(r.integer("zero", {.fallback = 0, .min = 0, .max = 3}));
   d.dp = number_or_auto(r, "dp", kWaysMax);
@@ -114,9 +112,6 @@ void read_parallel(Draft& d, ObjectReader& r) {
     d.schedule = r.choice<PipelineSchedule>("schedule", PipelineSchedule::one_f_one_b, schedule_words());
   read_layers_per_stage(d, r);
   read_order(d, r);
-  refuse_unless_one(r, "cp", "context parallelism");
-  refuse_unless_one(r, "ep", "expert parallelism");
-  refuse_unless_one(r, "etp", "expert tensor parallelism");
 }
 
 // "accumulation" and "microbatches" are two names of one number: microbatches of a data-parallel rank and
@@ -249,6 +244,8 @@ void set_origins(Draft& d) {
   o.parallel = d.at("parallel");
   o.training = d.at("training");
   o.tp = d.at("parallel.tp");
+  o.cp = d.at("parallel.cp");
+  o.ep = d.at("parallel.ep");
   o.pp = d.at("parallel.pp");
   o.dp = d.at("parallel.dp");
   o.vpp = d.at("parallel.vpp");

@@ -9,6 +9,22 @@
 namespace orrery::scenarios {
 namespace {
 
+void refuse_later(const Draft& d, const char* path, std::int64_t ways, const char* what, Diagnostics& diagnostics) {
+  if (ways > 1) diagnostics.error(d.at(path), fmt::format("{} is not supported yet", what), "leave it out, or set it to 1");
+}
+
+void context_later(Draft& d, Diagnostics& diagnostics) {
+  refuse_later(d, "parallel.cp", d.scenario.parallel.cp, "context parallelism", diagnostics);
+}
+
+void experts_later(Draft& d, Diagnostics& diagnostics) {
+  const Parallel& p = d.scenario.parallel;
+  refuse_later(d, "parallel.ep", p.ep, "expert parallelism", diagnostics);
+  if (p.ep == 1 && p.etp != p.tp)
+    diagnostics.error(d.at("parallel.etp"), fmt::format("etp={} differs from tp={}: a model without experts has one grid", p.etp, p.tp),
+                      "leave it out");
+}
+
 void zero_with_pipeline(Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = d.scenario.parallel;
   if (d.scenario.framework != Framework::deepspeed || p.zero < 2 || p.pp == 1) return;
@@ -137,6 +153,8 @@ const std::vector<Rule>& framework_rules() {
   static const std::vector<Rule> rules = {
       {"deepspeed pipeline", "DeepSpeed: ZeRO-2 and 3 exclude pipeline parallelism", kParallelKnown, 0,
        zero_with_pipeline},
+      {"context", "context parallelism comes later", kParallelKnown, 0, context_later},
+      {"experts", "expert parallelism comes later", kParallelKnown, 0, experts_later},
       {"ddp", "DDP: neither tp nor pp nor ZeRO-2 or 3", kParallelKnown, 0, ddp_is_data_parallel},
       {"megatron interleaving", "Megatron: interleaved microbatches are a multiple of pp",
        kBatchKnown | kStagesKnown, 0, interleaving_in_megatron},

@@ -26,16 +26,21 @@ enum class Protocol : std::uint8_t { automatic, ll, ll128, simple };
 
 struct Parallel {
   std::int64_t tp = 1, pp = 1, dp = 1, vpp = 1;  // vpp: model chunks (virtual stages) per rank
+  std::int64_t cp = 1;                           // context parallelism: ranks that share a sequence's positions
+  std::int64_t ep = 1, etp = 1, edp = 1;         // the grid of experts: etp x ep x edp = tp x cp x dp in a stage
   bool sequence_parallel = false;
   int zero = 0;  // 0: DDP; 1, 2, 3
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   // Layers of each virtual stage, in model order (pp * vpp entries; virtual stage v is chunk v / pp of rank v
   // % pp). The embedding is with the first, the head with the last.
   std::vector<std::int64_t> layers_of_stage;
-  // Rank = tp_index * tp_stride + dp_index * dp_stride + pp_index * pp_stride; from "order" (default
-  // tp-dp-pp: tensor neighbours adjacent, pipeline stages farthest apart).
-  std::int64_t tp_stride = 1, dp_stride = 1, pp_stride = 1;
-  std::int64_t world() const { return tp * pp * dp; }
+  // Rank = sum of index * stride over tp, cp, dp, pp; from "order" (default tp-cp-ep-dp-pp: tensor neighbours adjacent,
+  // pipeline stages farthest apart). scenarios/rank_order.h sets them.
+  std::int64_t tp_stride = 1, cp_stride = 1, dp_stride = 1, pp_stride = 1;
+  std::int64_t etp_stride = 1, ep_stride = 1, edp_stride = 1;
+  std::int64_t world() const { return tp * cp * pp * dp; }
+  // Ranks that hold the same dense weights, and over which their gradients are reduced and ZeRO shards.
+  std::int64_t replicas() const { return dp * cp; }
 };
 
 struct Training {
@@ -105,7 +110,7 @@ struct Measured {  // what somebody measured; each optional
 
 // Where in the user's files late findings (does not fit, deadlock, bubble) point.
 struct Origins {
-  Place scenario, model, cluster, parallel, training, tp, pp, dp, vpp, zero, schedule, global_batch,
+  Place scenario, model, cluster, parallel, training, tp, cp, ep, pp, dp, vpp, zero, schedule, global_batch,
       micro_batch, recompute, measured;
 };
 

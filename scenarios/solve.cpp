@@ -5,7 +5,7 @@ namespace orrery::scenarios {
 
 const std::vector<Rule>& solving_rules() {
   static const std::vector<Rule> rules = {
-      {"world", "tp x pp x dp is the number of GPUs; \"auto\" dp is solved", kClusterKnown | kParallelKnown,
+      {"world", "tp x cp x pp x dp is the number of GPUs; \"auto\" dp is solved", kClusterKnown | kParallelKnown,
        kWorldKnown, solve_world},
       {"batch", "global_batch = micro_batch x accumulation x dp; any one of the three is solved",
        kTrainingKnown | kDpKnown, kBatchKnown, solve_batch},

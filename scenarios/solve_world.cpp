@@ -1,4 +1,5 @@
-// How the GPUs are divided: world = tp x pp x dp. `dp: "auto"` is solved; everything else must agree.
+// How the GPUs are divided: world = tp x cp x pp x dp. `dp: "auto"` is solved; everything else must agree. Within a stage the
+// tp x cp x dp ranks are re-cut for experts as etp x ep x edp, and edp is solved.
 #include <numeric>
 
 #include <fmt/format.h>
@@ -53,23 +54,33 @@ void report_indivisible(const Draft& d, Diagnostics& diagnostics) {
                     hint + node_hint(c, p.tp * p.pp));
 }
 
-void set_strides(Draft& d) {
-  Parallel& p = d.scenario.parallel;
-  std::int64_t stride = 1;
-  for (const std::string& word : d.order) {
-    if (word == "tp") {
-      p.tp_stride = stride;
-      stride *= p.tp;
-    }
-    if (word == "dp") {
-      p.dp_stride = stride;
-      stride *= p.dp;
-    }
-    if (word == "pp") {
-      p.pp_stride = stride;
-      stride *= p.pp;
-    }
-  }
+// cp divides what tp and pp leave, or there is no dp.
+bool context_divides(const Draft& d, Diagnostics& diagnostics) {
+  const Parallel& p = d.scenario.parallel;
+  const std::int64_t left = d.scenario.cluster.gpus() / (p.tp * p.pp);
+  if (left % p.cp == 0) return true;
+  diagnostics.error(d.at("parallel.cp"),
+                    fmt::format("cp={} does not divide the {} ranks that tp={} x pp={} leave of the cluster's {}", p.cp, left,
+                                p.tp, p.pp, cluster_text(d.scenario.cluster)),
+                    fmt::format("use cp {}", alternatives(nearest(divisors(left), p.cp))));
+  return false;
+}
+
+bool experts_divide(const Draft& d, Diagnostics& diagnostics) {
+  const Parallel& p = d.scenario.parallel;
+  const std::int64_t stage = p.tp * p.cp * p.dp;
+  if (stage % (p.etp * p.ep) == 0) return true;
+  const bool by_ep = d.written("parallel.ep") && stage % p.etp == 0;
+  diagnostics.error(d.at(by_ep ? "parallel.ep" : "parallel.etp"),
+                    fmt::format("etp={} x ep={} does not divide the {} ranks of a stage (tp x cp x dp)", p.etp, p.ep, stage),
+                    by_ep ? fmt::format("use ep {}", alternatives(nearest(divisors(stage / p.etp), p.ep)))
+                          : fmt::format("use etp {}", alternatives(nearest(divisors(stage), p.etp))));
+  return false;
+}
+
+std::string ways_text(const Parallel& p, std::int64_t dp) {
+  const std::string context = p.cp > 1 ? fmt::format(" x cp={}", p.cp) : "";
+  return fmt::format("tp={}{} x pp={} x dp={}", p.tp, context, p.pp, dp);
 }
 
 }  // namespace
@@ -78,22 +89,23 @@ void solve_world(Draft& d, Diagnostics& diagnostics) {
   Parallel& p = d.scenario.parallel;
   const hardware::Cluster& c = d.scenario.cluster;
   const std::int64_t world = c.gpus();
-  const std::int64_t ways = p.tp * p.pp;
-  if (world % ways != 0) return report_indivisible(d, diagnostics);
+  if (world % (p.tp * p.pp) != 0) return report_indivisible(d, diagnostics);
+  if (!context_divides(d, diagnostics)) return;
+  const std::int64_t ways = p.tp * p.pp * p.cp;
   const std::int64_t fits = world / ways;
   if (d.dp && *d.dp != fits) {
     const std::string nodes = c.graph || (ways * *d.dp) % c.node.gpus != 0
                                   ? ""
                                   : fmt::format(", or a cluster of {} nodes", ways * *d.dp / c.node.gpus);
     diagnostics.error(d.at("parallel.dp"),
-                      fmt::format("tp={} x pp={} x dp={} is {} ranks, but the cluster has {}", p.tp, p.pp,
-                                  *d.dp, ways * *d.dp, cluster_text(c)),
+                      fmt::format("{} is {} ranks, but the cluster has {}", ways_text(p, *d.dp), ways * *d.dp,
+                                  cluster_text(c)),
                       fmt::format("use dp {} or \"auto\"{}", fits, nodes));
     return;
   }
   p.dp = fits;
   d.known |= kDpKnown;
-  set_strides(d);
+  if (experts_divide(d, diagnostics)) place_ranks(p, d.order);
 }
 
 }  // namespace orrery::scenarios

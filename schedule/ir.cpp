@@ -23,6 +23,33 @@ std::string_view name(UnitKind kind) {
   return table[at];
 }
 
+GroupKind kind_of_group(const Schedule& schedule, std::uint8_t group) {
+  if (group == kTensor) return GroupKind::tensor;
+  if (group == kData) return GroupKind::data;
+  if (group == kPipe) return GroupKind::pipe;
+  if (group <= kEmbedding || group >= schedule.groups.size()) return GroupKind::other;
+  struct Named {
+    std::string_view name;
+    GroupKind kind;
+  };
+  static constexpr std::array table = {
+      Named{"pipe_backward", GroupKind::pipe}, Named{"context", GroupKind::context},
+      Named{"ring", GroupKind::context},       Named{"ulysses", GroupKind::context},
+      Named{"gradient", GroupKind::data},      Named{"shard", GroupKind::data},
+      Named{"replica", GroupKind::data},       Named{"mirror", GroupKind::data},
+      Named{"expert", GroupKind::expert},      Named{"expert_tensor", GroupKind::expert},
+      Named{"expert_data", GroupKind::data}};
+  for (const Named& each : table)
+    if (each.name == schedule.groups[group].name) return each.kind;
+  return GroupKind::other;
+}
+
+std::uint8_t find_group(const Schedule& schedule, std::string_view name) {
+  for (std::size_t g = kEmbedding + 1; g < schedule.groups.size(); ++g)
+    if (schedule.groups[g].name == name) return static_cast<std::uint8_t>(g);
+  return kNoGroup;
+}
+
 const View* Program::find(const Op& op, Role role) const {
   for (const View& view : views_of(op))
     if (view.role == role) return &view;

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
@@ -44,14 +45,14 @@ struct Group {
   bool operator==(const Group&) const = default;
 };
 
-// Groups that every compiled schedule has, at these indices of Schedule::groups. A text schedule may add more.
+// Groups that every compiled schedule has, at these indices of Schedule::groups. Further ones follow where a plan needs
+// them, in any order, and are found by name (find_group); a text schedule may add its own.
 enum StandardGroup : std::uint8_t {
   kWorld = 0,
   kTensor = 1,
   kData = 2,
   kPipe = 3,
   kEmbedding = 4,  // first and last stage, where they share the tied embedding
-  kPipeBackward = 5,  // only with two stages of several chunks: the pipe group again, for backward messages
 };
 inline constexpr std::uint8_t kNoGroup = 0xff;
 
@@ -176,12 +177,13 @@ struct Unit {
   std::int64_t elements = 0;  // with padding
   std::int64_t replicated_until = 0, replicated_from = 0, decay_from = 0;
   bool tied_copy = false;     // the head stage's copy of a tied embedding: not counted in the gradient norm
-  // Between steps, each of the three is whole on every data-parallel rank (shards = 1), or rank i has only elements
-  // [i, i + 1) * elements / shards of it: at that offset where the buffer has room for all `elements`, at 0 where it
-  // has `elements / shards`.
-  std::int64_t weight_shards = 1;     // ZeRO-3: dp
-  std::int64_t gradient_shards = 1;   // the reduced gradient, at the end of the step; ZeRO-1, 2, 3: dp
-  std::int64_t optimizer_shards = 1;  // master weights and moments; ZeRO-1, 2, 3: dp
+  // Between steps, each of the three is whole on every replica (shards = 1), or the rank with index i in `shard_group`
+  // has only elements [i, i + 1) * elements / shards of it: at that offset where the buffer has room for all `elements`,
+  // at 0 where it has `elements / shards`.
+  std::int64_t weight_shards = 1;     // ZeRO-3: the group's size
+  std::int64_t gradient_shards = 1;   // the reduced gradient, at the end of the step; ZeRO-1, 2, 3: the same
+  std::int64_t optimizer_shards = 1;  // master weights and moments; ZeRO-1, 2, 3: the same
+  std::uint8_t shard_group = kData;   // whose members hold the same parameters; group "gradient" where there is one
   BufferRef weights, gradients;
   BufferRef master;                   // fp32 master weights where the recipe has them, else = weights
   bool operator==(const Unit&) const = default;
@@ -244,20 +246,13 @@ struct Schedule {
 };
 
 // What a group is for, in the order in which times and shares of transfers are reported.
-enum class GroupKind : std::uint8_t { tensor, data, pipe, other };
-inline constexpr std::size_t kGroupKinds = 4;
+enum class GroupKind : std::uint8_t { tensor, data, pipe, context, expert, other };
+inline constexpr std::size_t kGroupKinds = 6;
+// Of the standard groups by index, of further ones by name (the table is in ir.cpp); other names are `other`.
+GroupKind kind_of_group(const Schedule& schedule, std::uint8_t group);
 
-// A text may have a group of its own at the place of the second pipe group: it counts as one if it joins the same ranks.
-inline GroupKind kind_of_group(const Schedule& schedule, std::uint8_t group) {
-  const auto ranks = [&](std::uint8_t index) {
-    const Group& g = schedule.groups[index];
-    return std::array{g.stride, g.size, g.period, g.step};
-  };
-  if (group == kTensor) return GroupKind::tensor;
-  if (group == kData) return GroupKind::data;
-  const bool pipe = group == kPipe || (group == kPipeBackward && ranks(group) == ranks(kPipe));
-  return pipe ? GroupKind::pipe : GroupKind::other;
-}
+// Index of the first group of that name behind the standard ones, or kNoGroup.
+std::uint8_t find_group(const Schedule& schedule, std::string_view name);
 
 // Calls `visit(call, microbatch, iteration)` for every call in host issue order, repeats unrolled to at most
 // `repeat_limit` iterations each.

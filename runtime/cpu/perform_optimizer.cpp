@@ -9,7 +9,7 @@ namespace orrery::runtime {
 namespace {
 
 // Where a view of a unit's flat vector begins: in a buffer with room for the whole vector, at its offset; in one of
-// elements / shards, behind the shards of the lower data-parallel ranks.
+// elements / shards, behind the shards of the members before it.
 kernels::FlatRange flat_range(const PerformContext& c, Role role) {
   const Operands& o = c.operands;
   const schedule::Unit* const unit = o.call().op().unit;
@@ -19,7 +19,7 @@ kernels::FlatRange flat_range(const PerformContext& c, Role role) {
   const std::int64_t room = o.buffer(at).elements;
   if (room >= unit->elements) return range;
   CHECK(room * unit->optimizer_shards == unit->elements, "neither the unit's elements nor one of its shards", room);
-  range.first += c.placement.index_in(schedule::kData) * room;
+  range.first += c.placement.index_in(unit->shard_group) * room;
   return range;
 }
 

@@ -69,6 +69,8 @@ class Writer {
  public:
   Writer(const Schedule& schedule, std::int64_t rank)
       : program_(schedule.program_of(rank)),
+        schedule_(schedule),
+        rank_(rank),
         tensor_(schedule.groups[schedule::kTensor].index(rank)),
         data_(schedule.groups[schedule::kData].index(rank)) {}
 
@@ -89,7 +91,10 @@ class Writer {
   void remember(BufferRef ref);
 
   const Program& program_;
-  std::int64_t tensor_, data_;
+  std::int64_t replica(const Unit& unit) const { return schedule_.groups[unit.shard_group].index(rank_); }
+
+  const Schedule& schedule_;
+  std::int64_t rank_, tensor_, data_;
   std::uint32_t first_tensor_ = 0;  // of the unit that is being added
   StateLayout layout_;
 };
@@ -113,15 +118,15 @@ void Writer::add(const Unit& unit, const UnitBuffers& buffers) {
 Range Writer::shard(const Unit& unit, std::int64_t shards) const {
   if (shards == 1) return {0, unit.elements};
   const std::int64_t size = unit.elements / shards;
-  return {data_ * size, (data_ + 1) * size};
+  return {replica(unit) * size, (replica(unit) + 1) * size};
 }
 
-// What this data-parallel rank owns of what it holds.
+// What this replica owns of what it holds.
 Range Writer::owned_by_shards(const Unit& unit, StateKind kind) const {
   const std::int64_t shards = kind == StateKind::gradient ? unit.gradient_shards
                               : kind == StateKind::weight ? std::max(unit.weight_shards, unit.optimizer_shards)
                                                           : unit.optimizer_shards;
-  if (shards == 1 && data_ != 0) return {};
+  if (shards == 1 && replica(unit) != 0) return {};
   return shard(unit, shards);
 }
 

@@ -2,6 +2,7 @@
 // so the cost grows with stages and layers per stage, never with ranks or microbatches.
 #include "schedule/compile.h"
 
+#include <algorithm>
 #include <string>
 
 #include "base/check.h"
@@ -15,6 +16,15 @@ Group axis(const std::string& name, std::int64_t stride, std::int64_t size) {
   return {.name = name, .stride = stride, .size = size, .period = size, .step = 1};
 }
 
+// Groups that only some plans have; see kind_of_group.
+void append_further(std::vector<Group>& groups, const scenarios::Parallel& p) {
+  if (p.pp == 2 && p.vpp > 1) groups.push_back(axis("pipe_backward", p.pp_stride, p.pp));
+  if (p.cp > 1) {
+    groups.push_back(axis("context", p.cp_stride, p.cp));
+    groups.push_back(axis("gradient", std::min(p.cp_stride, p.dp_stride), p.replicas()));
+  }
+}
+
 std::vector<Group> standard_groups(const scenarios::Parallel& p) {
   std::vector<Group> groups{axis("world", 1, p.world()), axis("tensor", p.tp_stride, p.tp),
                             axis("data", p.dp_stride, p.dp), axis("pipe", p.pp_stride, p.pp)};
@@ -25,7 +35,7 @@ std::vector<Group> standard_groups(const scenarios::Parallel& p) {
     ends.step = p.pp - 1;
   }
   groups.push_back(ends);
-  if (p.pp == 2 && p.vpp > 1) groups.push_back(axis("pipe_backward", p.pp_stride, p.pp));
+  append_further(groups, p);
   return groups;
 }
 

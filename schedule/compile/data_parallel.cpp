@@ -7,7 +7,7 @@
 namespace orrery::schedule {
 namespace {
 
-std::int64_t dp(const Stage& s) { return s.scenario.parallel.dp; }
+std::int64_t dp(const Stage& s) { return s.replicas(); }
 
 Stream reduce_stream(const Stage& s) {
   return s.scenario.overlap.gradient_reduce ? Stream::data : Stream::compute;
@@ -62,7 +62,7 @@ void reduce_to_shard(Stage& s, BlockBuilder& b, UnitKind kind, bool accumulates)
     b.add(OpKind::reduce_scatter, {in(Role::x, columns_of(rows, piece.from, piece.count)),
                                    out(Role::y, columns_of(target, piece.from, piece.count))})
         .on(reduce_stream(s))
-        .group(kData);
+        .group(s.gradient_group());
     if (i == 0) b.wait(done(s, b, kind));
     if (i == pieces - 1) b.record(full.formal);
   }
@@ -108,7 +108,7 @@ BlockId reduce_gradients(Stage& s, UnitKind kind, std::uint32_t units, bool accu
   const OpKind collective = s.zero() == 1 ? OpKind::reduce_scatter : OpKind::all_reduce;
   const std::int64_t pieces = units > 1 ? 1 : pieces_per_unit(s, kind);
   for (std::int64_t i = 0; i < pieces; ++i) {
-    b.add(collective, reduction_views(s, b, kind, units, i, pieces)).on(reduce_stream(s)).group(kData);
+    b.add(collective, reduction_views(s, b, kind, units, i, pieces)).on(reduce_stream(s)).group(s.gradient_group());
     if (i == 0) b.wait(done(s, b, kind));  // of the first unit: the last to be ready
     b.record(reduced_token(s, b));
   }
@@ -125,7 +125,7 @@ BlockId gather_updated_weights(Stage& s, UnitKind kind, std::uint32_t units) {
       const Tensor full = flat_kept(s, b, kind, s.states(kind).weights, u);
       add_shard_views(s, views, full, part(full.count() / dp(s), i, pieces), true);
     }
-    b.add(OpKind::all_gather, views).on(stream).group(kData);
+    b.add(OpKind::all_gather, views).on(stream).group(s.gradient_group());
     if (i > 0) continue;
     for (std::uint32_t u = 0; u < units; ++u) b.wait(flat_kept(s, b, kind, s.states(kind).weights, u).formal);
   }
@@ -145,7 +145,7 @@ BlockId gather_layer(Stage& s, bool backward, bool limited) {
   const int ahead = static_cast<int>(s.prefetch()) + 1;
   b.add(OpKind::all_gather, {in(Role::x, kept), out(Role::y, full)})
       .on(Stream::data)
-      .group(kData)
+      .group(s.gradient_group())
       .wait(kept.formal)
       .wait(layer_done(s, b))  // who used the gathered copy last
       .record(full.formal);
@@ -161,7 +161,7 @@ BlockId gather_end(Stage& s, UnitKind kind) {
   const Tensor full = flat_weights(s, b, kind);
   b.add(OpKind::all_gather, {in(Role::x, kept), out(Role::y, full)})
       .on(Stream::data)
-      .group(kData)
+      .group(s.gradient_group())
       .wait(kept.formal)
       .record(full.formal);
   // Who used the gathered copy last: the unit's own blocks or, of a tied embedding, the head's.
@@ -197,17 +197,17 @@ BlockId reduce_compressed(Stage& s, UnitKind kind) {
       .wait(selected.formal);
   b.add(OpKind::all_gather, {in(Role::x, selected), out(Role::y, gathered)})
       .on(reduce_stream(s))
-      .group(kData)
+      .group(s.gradient_group())
       .record(selected.formal);
   KernelShape shape{.k = chosen};
   if (s.zero() >= 1) {
     target = scattered ? flat_kept(s, b, kind, s.states(kind).kept_gradients) : own_shard(full, dp(s));
     shape.m = full.count() / dp(s);
   }
-  if (!scattered) b.add(OpKind::fill, {out(Role::y, target)}).on(reduce_stream(s)).group(kData);
+  if (!scattered) b.add(OpKind::fill, {out(Role::y, target)}).on(reduce_stream(s)).group(s.gradient_group());
   b.add(OpKind::top_k_apply, {in(Role::x, gathered), accumulate(Role::y, target)}, shape)
       .on(reduce_stream(s))
-      .group(kData)
+      .group(s.gradient_group())
       .record(scattered ? target.formal : reduced_token(s, b));
   return b.finish();
 }

@@ -36,7 +36,8 @@ Stream message_stream(const Stage& s, const Message& m) {
 // take turns that differ on the two sides: they need a communicator each, or they would be mistaken for one
 // another.
 std::uint8_t message_group(const Stage& s, const Message& m) {
-  return m.backward && s.schedule.groups.size() > kPipeBackward ? kPipeBackward : kPipe;
+  const std::uint8_t second = find_group(s.schedule, "pipe_backward");
+  return m.backward && second != kNoGroup ? second : std::uint8_t{kPipe};
 }
 
 // Both sides of a message name it alike: by the chunk behind the boundary it crosses, and its direction.

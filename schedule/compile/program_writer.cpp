@@ -52,7 +52,7 @@ class Writer {
     return virtual_stage(chunk) == stage_.scenario.parallel.pp * stage_.chunks - 1;
   }
   bool recomputes() const { return stage_.scenario.training.recompute == scenarios::Recompute::full; }
-  bool data_parallel() const { return stage_.scenario.parallel.dp > 1; }
+  bool data_parallel() const { return stage_.replicas() > 1; }
   bool has_embedding_unit() const {
     return stage_.has_embedding || (stage_.has_head && stage_.model().tied_embeddings);
   }

@@ -38,7 +38,7 @@ void choose_types(Stage& s) {
 
 void add_units(Stage& s) {
   const models::Architecture& a = s.model();
-  const std::int64_t tp = s.scenario.parallel.tp, dp = s.scenario.parallel.dp,
+  const std::int64_t tp = s.scenario.parallel.tp, dp = s.replicas(),
                      vocab = s.scenario.vocab_rows();
   const Unit layer = layout_unit(UnitKind::layer, models::layer_parameters(a), tp, dp);
   for (std::size_t c = 0; c < s.layers_of_chunk.size(); ++c) {
@@ -73,7 +73,7 @@ UnitStates declare_states(Stage& s, const std::string& prefix, std::int64_t elem
                           std::uint32_t unit_stride) {
   const scenarios::Recipe& recipe = s.scenario.recipe;
   const scenarios::Training& training = s.scenario.training;
-  const std::int64_t shard = elements / s.scenario.parallel.dp;
+  const std::int64_t shard = elements / s.replicas();
   const int zero = s.zero();
   const bool on_host = s.scenario.offload.optimizer == scenarios::OffloadTarget::cpu;
   const auto state = [&](const char* name, BufferKind kind, DataType type, std::int64_t n,
@@ -122,10 +122,11 @@ UnitStates declare_states(Stage& s, const std::string& prefix, std::int64_t elem
 }
 
 void bind_unit(const Stage& s, Unit& unit, std::uint32_t instance, const UnitStates& states) {
-  const std::int64_t dp = s.scenario.parallel.dp;
-  unit.weight_shards = s.zero() == 3 ? dp : 1;
-  unit.gradient_shards = s.zero() >= 1 ? dp : 1;
-  unit.optimizer_shards = s.zero() >= 1 ? dp : 1;
+  const std::int64_t shards = s.replicas();
+  unit.weight_shards = s.zero() == 3 ? shards : 1;
+  unit.gradient_shards = s.zero() >= 1 ? shards : 1;
+  unit.optimizer_shards = s.zero() >= 1 ? shards : 1;
+  unit.shard_group = s.gradient_group();
   unit.weights = {states.kept_weights, instance};
   unit.gradients = {states.kept_gradients, instance};
   unit.master = {states.master, instance};
@@ -209,7 +210,7 @@ void prepare_stage(Stage& s, std::uint32_t slots) {
                                .persistent = true,
                                .elements = 0,
                                .instances = units + done_margin(s)});
-  if (s.scenario.overlap.bucket_buffers > 0 && s.scenario.parallel.dp > 1)
+  if (s.scenario.overlap.bucket_buffers > 0 && s.replicas() > 1)
     declare(s.program, {.name = "bucket",
                         .kind = BufferKind::communication,
                         .type = s.gradient_type,

@@ -69,7 +69,13 @@ struct Stage {
   bool needs_norm() const {
     return scenario.training.clip_gradient_norm > 0.0 || scenario.training.precision == hardware::Precision::fp16;
   }
-  int zero() const { return scenario.parallel.dp > 1 ? scenario.parallel.zero : 0; }
+  // Whose members hold the same dense weights: over it gradients are reduced, and ZeRO shards.
+  std::int64_t replicas() const { return scenario.parallel.replicas(); }
+  std::uint8_t gradient_group() const {
+    const std::uint8_t group = find_group(schedule, "gradient");
+    return group == kNoGroup ? std::uint8_t{kData} : group;
+  }
+  int zero() const { return replicas() > 1 ? scenario.parallel.zero : 0; }
   // ZeRO-3: layers gathered ahead.
   std::uint32_t prefetch() const {
     return static_cast<std::uint32_t>(std::min(scenario.overlap.prefetch_units, layer_units));

@@ -329,6 +329,12 @@ class Parser {
                        : key == "gradients" ? &unit.gradients
                        : key == "master"    ? &unit.master
                                             : nullptr;
+      if (key == "shards_in") {
+        line.take();
+        line.expect("=", key);
+        unit.shard_group = read_group(line, scope_.schedule);
+        continue;
+      }
       if (ref == nullptr) {
         read_field(line, unit, "field of a unit",
                    [](Unit& u, auto&& visit) { for_each_unit_field(u, visit); });

@@ -206,8 +206,9 @@ class Printer {
   void print_unit(const Unit& u) {
     const std::string fields =
         fields_that_differ(u, [](auto& unit, auto&& v) { for_each_unit_field(unit, v); });
-    line("  unit {}{}{} weights={} gradients={} master={}", word_of(u.kind), fields.empty() ? "" : " ",
-         fields, reference_text(u.weights), reference_text(u.gradients), reference_text(u.master));
+    const std::string sharded = u.shard_group == kData ? "" : " shards_in=" + group_reference(u.shard_group);
+    line("  unit {}{}{}{} weights={} gradients={} master={}", word_of(u.kind), fields.empty() ? "" : " ",
+         fields, sharded, reference_text(u.weights), reference_text(u.gradients), reference_text(u.master));
     for (const Slice& s : u.slices)
       line("    slice {} {}x{} at {} of {}x{} {} {}{}", as_name(s.parameter.name), s.rows, s.columns,
            s.offset, s.parameter.rows, s.parameter.columns, word_of(s.parameter.sharding),

@@ -76,6 +76,8 @@ class ProgramChecker {
         if (ref.buffer.index() >= p_.buffers.size() ||
             ref.instance >= p_.buffers[ref.buffer.index()].instances)
           sound = fail(0, "a unit refers to a buffer or instance that is not there");
+    for (const Unit& u : p_.units)
+      if (u.shard_group >= s_.groups.size()) sound = fail(0, "a unit is sharded in a group that is not there");
     for (const Formal& f : p_.formals)
       if (f.buffer.index() >= p_.buffers.size())
         sound = fail(0, "a formal refers to a buffer that is not there");

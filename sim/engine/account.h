@@ -3,7 +3,7 @@
 // time since the last change of the mask is added when the mask changes: O(1) a change, and the shares always
 // sum to the time passed.
 //
-// Bubble: a message to or from a rank of another program is waited for. A tensor-parallel meeting that waits
+// Bubble: a message to or from a rank of another program is waited for. A tensor-, context- or expert-parallel meeting that waits
 // for a member holds the rank's computation whatever else is outstanding, so it counts as wait, not as
 // bubble.
 #pragma once
@@ -17,7 +17,13 @@
 namespace orrery::sim::engine {
 
 inline constexpr unsigned kBubble = static_cast<unsigned>(Share::bubble);
-inline constexpr unsigned kHeldUp = kShares - 1;  // counter of tensor-parallel meetings that wait
+inline constexpr unsigned kHeldUp = kShares - 1;  // counter of such meetings that wait
+
+// Whether a meeting of such a group that waits for a member holds the rank's computation.
+inline bool holds_computation(schedule::GroupKind kind) {
+  using schedule::GroupKind;
+  return kind == GroupKind::tensor || kind == GroupKind::context || kind == GroupKind::expert;
+}
 
 class Account {
  public:
@@ -38,7 +44,7 @@ class Account {
   void close(std::int64_t now) { change(now, mask_); }
 
   const std::array<std::int64_t, kShares>& shares() const { return shares_; }
-  const std::array<std::int64_t, 4>& communication() const { return communication_; }
+  const std::array<std::int64_t, schedule::kGroupKinds>& communication() const { return communication_; }
   std::int64_t communication_any() const { return any_; }
 
  private:
@@ -54,9 +60,9 @@ class Account {
   void change(std::int64_t now, std::uint32_t mask) {
     if (const std::int64_t passed = now - since_; passed > 0) {
       shares_[static_cast<std::size_t>(std::countr_zero(mask_ | kWait))] += passed;
-      if (const std::uint32_t running = (mask_ >> 1) & 15U; running != 0) {
+      if (const std::uint32_t running = (mask_ >> 1) & kGroups; running != 0) {
         any_ += passed;
-        for (unsigned g = 0; g < 4; ++g) communication_[g] += (running >> g & 1U) != 0 ? passed : 0;
+        for (unsigned g = 0; g < schedule::kGroupKinds; ++g) communication_[g] += (running >> g & 1U) != 0 ? passed : 0;
       }
       since_ = now;
     }
@@ -64,11 +70,12 @@ class Account {
   }
 
   std::int64_t since_ = 0;
+  static constexpr std::uint32_t kGroups = (1U << schedule::kGroupKinds) - 1;
   static constexpr std::uint32_t kWait = 1U << static_cast<unsigned>(Share::wait);  // in every mask
   std::uint32_t mask_ = kWait;
   std::array<std::uint16_t, kShares> counts_{};
   std::array<std::int64_t, kShares> shares_{};
-  std::array<std::int64_t, 4> communication_{};
+  std::array<std::int64_t, schedule::kGroupKinds> communication_{};
   std::int64_t any_ = 0;
 };
 

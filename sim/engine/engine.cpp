@@ -23,7 +23,6 @@ constexpr unsigned kComputeShare = static_cast<unsigned>(Share::compute);
 constexpr unsigned kFirstGroupShare = static_cast<unsigned>(Share::exposed_tensor);
 constexpr unsigned kCopyShare = static_cast<unsigned>(Share::copy);
 constexpr unsigned kHostShare = static_cast<unsigned>(Share::host);
-constexpr auto kTensorGroup = static_cast<std::uint8_t>(schedule::GroupKind::tensor);
 // However many SMs communication takes, kernels keep this part of the GPU. Assumed: NCCL's kernels take at
 // most 32 of an A100's 108 SMs, so it is reached only where several transfers run at once, of which nobody
 // measured what they leave.
@@ -257,7 +256,7 @@ class Engine {
   unsigned waits_as(std::uint32_t kind) const {
     const TransferKind& k = input_.cast.kinds[kind];
     if (k.across) return kBubble;
-    return k.group == kTensorGroup ? kHeldUp : 0;
+    return holds_computation(static_cast<schedule::GroupKind>(k.group)) ? kHeldUp : 0;
   }
 
   void begin_transfer(std::uint32_t slot) {

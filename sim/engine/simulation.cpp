@@ -114,7 +114,7 @@ class Simulation {
       sum += steady.shares[a][i];
     }
     CHECK(sum == steady.step_time, sum, steady.step_time);
-    for (std::size_t g = 0; g < 4; ++g) c.communication[g] = Duration::from_ps(steady.communication[a][g]);
+    for (std::size_t g = 0; g < schedule::kGroupKinds; ++g) c.communication[g] = Duration::from_ps(steady.communication[a][g]);
     c.communication_any = Duration::from_ps(steady.communication_any[a]);
     c.compute_alone = Duration::from_ps(steady.compute_alone[a]);
     return c;

@@ -22,21 +22,22 @@ enum class Share : std::uint8_t {
   exposed_tensor,
   exposed_data,
   exposed_pipe,
+  exposed_context,
+  exposed_expert,
   exposed_other,
   copy,
   host,
   bubble,
   wait
 };
-inline constexpr std::size_t kShares = 9;
+inline constexpr std::size_t kShares = 11;
 
 struct ClassResult {
   std::int64_t representative = 0;            // rank
   std::int64_t ranks = 1;                     // how many ranks it stands for
   std::array<Duration, kShares> waterfall{};  // of one steady step; sums to the step time
-  // Union of the intervals in which a transfer is active on the rank, by kind of group: tensor, data, pipe,
-  // other.
-  std::array<Duration, 4> communication{};
+  // Union of the intervals in which a transfer is active on the rank, by schedule::GroupKind.
+  std::array<Duration, schedule::kGroupKinds> communication{};
   Duration communication_any;  // union over all groups
   Duration compute_alone;      // what its compute ops take undisturbed
 };

@@ -9,7 +9,8 @@ namespace orrery::sim::engine {
 namespace {
 
 // step time | per actor: shares, communication, any, compute alone, host time | loop ends
-constexpr std::size_t kPerActor = kShares + 4 + 3;
+constexpr std::size_t kGroups = schedule::kGroupKinds;
+constexpr std::size_t kPerActor = kShares + kGroups + 3;
 
 std::vector<std::int64_t> measures(const CutRun& cut) {
   std::vector<std::int64_t> all{cut.run.step_time};
@@ -68,9 +69,9 @@ SteadyRun from_measures(CutRun cut, const std::vector<std::int64_t>& m) {
   for (std::size_t a = 0; a < actors; ++a, at += kPerActor) {
     const auto from = m.begin() + static_cast<std::ptrdiff_t>(at);
     std::copy_n(from, kShares, steady.shares.emplace_back().begin());
-    std::copy_n(from + kShares, 4, steady.communication.emplace_back().begin());
-    steady.communication_any.push_back(m[at + kShares + 4]);
-    steady.compute_alone.push_back(m[at + kShares + 5]);
+    std::copy_n(from + kShares, kGroups, steady.communication.emplace_back().begin());
+    steady.communication_any.push_back(m[at + kShares + kGroups]);
+    steady.compute_alone.push_back(m[at + kShares + kGroups + 1]);
   }
   steady.run = std::move(cut.run);
   return steady;

@@ -28,7 +28,7 @@ struct SteadyRun {
   Run run;                                                     // of the last simulation
   std::int64_t step_time = 0;                                  // ps
   std::vector<std::array<std::int64_t, kShares>> shares;       // [actor]
-  std::vector<std::array<std::int64_t, 4>> communication;      // [actor]
+  std::vector<std::array<std::int64_t, schedule::kGroupKinds>> communication;  // [actor]
   std::vector<std::int64_t> communication_any, compute_alone;  // [actor]
   std::int64_t skipped = 0;                                    // iterations that no simulation saw
   bool exact = true;                                           // equal to the full run

@@ -67,7 +67,9 @@ void add_kernel_parts(const ConfidenceInput& in, const UndisturbedTime& sums, do
 
 void add_transfer_parts(const ConfidenceInput& in, double own, std::vector<UncertainPart>& parts) {
   static constexpr std::array kGroups = {"tensor-parallel transfers", "data-parallel transfers",
-                                         "pipeline transfers", "other transfers"};
+                                         "pipeline transfers", "context-parallel transfers",
+                                         "expert-parallel transfers", "other transfers"};
+  static_assert(kGroups.size() == schedule::kGroupKinds);
   const bool measured = in.cluster.transfers != nullptr;
   const std::string source =
       measured ? "transfer table: " + hardware::words(in.cluster.transfers->provenance)

@@ -21,7 +21,7 @@ Bytes states(const StageResult& stage) {
 
 // The highest ZeRO stage that is legal in this plan (scenarios/rules_framework.cpp).
 int highest_zero(const scenarios::Scenario& s) {
-  if (s.parallel.dp == 1) return s.parallel.zero;
+  if (s.parallel.replicas() == 1) return s.parallel.zero;
   const bool whole_gradients = s.framework == scenarios::Framework::deepspeed || s.model.tied_embeddings;
   if (s.framework == scenarios::Framework::ddp || (s.parallel.pp > 1 && whole_gradients)) return 1;
   return 3;
@@ -35,7 +35,7 @@ Bytes states_under(const scenarios::Scenario& s, const schedule::Program& progra
   const int optimizer = on_host ? 0 : (recipe.master_weights ? 4 : 0) + recipe.optimizer_state_bytes;
   std::int64_t bytes = 0;
   for (const schedule::Unit& unit : program.units) {
-    const std::int64_t shard = unit.elements / s.parallel.dp;
+    const std::int64_t shard = unit.elements / s.parallel.replicas();
     bytes += recipe.weight_bytes * (zero >= 3 ? shard : unit.elements) +
              recipe.gradient_bytes * (zero >= 2 ? shard : unit.elements) +
              optimizer * (zero >= 1 ? shard : unit.elements);

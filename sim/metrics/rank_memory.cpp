@@ -44,12 +44,13 @@ std::int64_t communicators(const schedule::Schedule& schedule, std::int64_t rank
   const schedule::Program& program = schedule.program_of(rank);
   std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t, bool>>
       sets;  // first member, distance, size, 2nd pipe
+  const std::uint8_t backward = schedule::find_group(schedule, "pipe_backward");
   for_each_distinct_op(program, [&](const schedule::Op& op, std::int64_t) {
     if (!schedule::is_communication(op.kind) || op.group == schedule::kNoGroup) return;
     const schedule::Group& group = schedule.groups[op.group];
     if (group.size > 1 && group.contains(rank))
       sets.insert(
-          {group.first(rank), group.step * group.stride, group.size, op.group == schedule::kPipeBackward});
+          {group.first(rank), group.step * group.stride, group.size, op.group == backward});
   });
   return static_cast<std::int64_t>(sets.size());
 }

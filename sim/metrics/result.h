@@ -55,7 +55,7 @@ struct Result {
   double model_tflops_per_gpu = 0.0, hardware_tflops_per_gpu = 0.0;
   double mfu = 0.0, hfu = 0.0;                                    // of the dense peak of the precision in use
   double communication_total = 0.0, communication_exposed = 0.0;  // shares of the step, averaged over ranks
-  std::array<double, 4> communication_by_group{}, exposed_by_group{};  // tensor, data, pipe, other
+  std::array<double, schedule::kGroupKinds> communication_by_group{}, exposed_by_group{};  // by schedule::GroupKind
   double bubble_fraction = 0.0, gpu_busy = 0.0;
   double compute_slowed = 0.0;  // share of the step: what kernels take longer because transfers take SMs
   std::array<double, kShares> waterfall_s{};  // averaged over ranks; sums to the step

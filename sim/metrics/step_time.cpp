@@ -29,12 +29,12 @@ void fill_time_shares(const schedule::Schedule& schedule, const SimulationResult
     const Duration compute = c.waterfall[static_cast<std::size_t>(Share::compute)];
     result.compute_slowed += of_world * std::max(0.0, (compute - c.compute_alone).seconds()) / step;
     result.communication_total += of_world * c.communication_any.seconds() / step;
-    for (std::size_t g = 0; g < 4; ++g)
+    for (std::size_t g = 0; g < schedule::kGroupKinds; ++g)
       result.communication_by_group[g] += of_world * c.communication[g].seconds() / step;
   }
   CHECK(ranks == schedule.world, ranks, schedule.world);
   if (step <= 0.0) return;
-  for (std::size_t g = 0; g < 4; ++g) {
+  for (std::size_t g = 0; g < schedule::kGroupKinds; ++g) {
     const std::size_t share = static_cast<std::size_t>(Share::exposed_tensor) + g;
     result.exposed_by_group[g] = result.waterfall_s[share] / step;
     result.communication_exposed += result.exposed_by_group[g];

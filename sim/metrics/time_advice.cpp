@@ -45,12 +45,15 @@ Trying less_communication(const scenarios::Scenario& s, std::size_t group) {
   }
   if (group == 2)
     return {s.origins.pp, s.overlap.pipeline ? "fewer stages" : "overlap.pipeline, or fewer stages"};
+  if (group == 3)
+    return {s.origins.cp, "a smaller cp; longer sequences hide the ring behind attention"};
+  if (group == 4) return {s.origins.ep, "a smaller ep, or experts within a node"};
   return {s.origins.parallel, "untied embeddings, or both ends of the model on one stage"};
 }
 
 void advise_communication(const scenarios::Scenario& s, const Result& r, std::vector<Diagnostic>& found) {
   if (r.communication_total <= kMuchCommunication) return;
-  static constexpr std::array kNames = {"tensor", "data", "pipeline", "other"};
+  static constexpr std::array kNames = {"tensor", "data", "pipeline", "context", "expert", "other"};
   const auto& by_group = r.communication_exposed > 0.05 ? r.exposed_by_group : r.communication_by_group;
   const auto largest =
       static_cast<std::size_t>(std::max_element(by_group.begin(), by_group.end()) - by_group.begin());

@@ -44,7 +44,7 @@ Counts counts_of(const schedule::Schedule& schedule, std::int64_t rank, const Op
     Counts counts{.running = share(Share::exposed_tensor) + static_cast<unsigned>(group)};
     if (is_across(schedule, rank, op))
       counts.waiting = engine::kBubble;
-    else if (group == schedule::GroupKind::tensor)
+    else if (engine::holds_computation(group))
       counts.waiting = engine::kHeldUp;
     return counts;
   }
@@ -129,8 +129,10 @@ std::span<const TimeShares> averaged(const std::vector<TimeShares>& steps) {
 }  // namespace
 
 double TimeShares::exposed() const {
-  return of(Share::exposed_tensor) + of(Share::exposed_data) + of(Share::exposed_pipe) +
-         of(Share::exposed_other);
+  double sum = 0.0;
+  for (std::size_t g = 0; g < schedule::kGroupKinds; ++g)
+    sum += waterfall[static_cast<std::size_t>(Share::exposed_tensor) + g];
+  return sum;
 }
 
 void TimeShares::add(const TimeShares& other, double weight) {

@@ -12,10 +12,10 @@ namespace {
 
 using Out = nlohmann::ordered_json;
 
-// In the order in which the fields are documented; cp and ep are there for plans that will have them.
-Out by_group(const std::array<double, 4>& shares) {
+// In the order in which the fields are documented.
+Out by_group(const std::array<double, schedule::kGroupKinds>& shares) {
   return {{"tp", shares[0]}, {"pp", shares[2]}, {"dp", shares[1]},
-          {"cp", 0.0},       {"ep", 0.0},       {"other", shares[3]}};
+          {"cp", shares[3]}, {"ep", shares[4]}, {"other", shares[5]}};
 }
 
 Out interval(const Interval& i) { return {{"value", i.value}, {"low", i.low}, {"high", i.high}}; }

@@ -26,6 +26,10 @@ std::string_view key_of(Share share) {
       return "exposed_dp";
     case Share::exposed_pipe:
       return "exposed_pp";
+    case Share::exposed_context:
+      return "exposed_cp";
+    case Share::exposed_expert:
+      return "exposed_ep";
     case Share::exposed_other:
       return "exposed_other";
     case Share::copy:
@@ -50,6 +54,10 @@ std::string_view words_for(Share share) {
       return "data transfers, not hidden";
     case Share::exposed_pipe:
       return "pipeline transfers, not hidden";
+    case Share::exposed_context:
+      return "context transfers, not hidden";
+    case Share::exposed_expert:
+      return "expert transfers, not hidden";
     case Share::exposed_other:
       return "other transfers, not hidden";
     case Share::copy:

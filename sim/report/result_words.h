@@ -14,8 +14,10 @@ std::string_view key_of(Share share);     // as in the JSON waterfall: "compute"
 std::string_view words_for(Share share);  // for people
 
 // Groups of communication in the order of Result::communication_by_group.
-inline constexpr std::array<std::string_view, 4> kGroupKeys = {"tp", "dp", "pp", "other"};
-inline constexpr std::array<std::string_view, 4> kGroupWords = {"tensor", "data", "pipeline", "other"};
+inline constexpr std::array<std::string_view, schedule::kGroupKinds> kGroupKeys = {"tp", "dp", "pp",
+                                                                                   "cp", "ep", "other"};
+inline constexpr std::array<std::string_view, schedule::kGroupKinds> kGroupWords = {
+    "tensor", "data", "pipeline", "context", "expert", "other"};
 
 // Memory kinds as users call them, in the order of schedule::BufferKind.
 std::string_view memory_key(schedule::BufferKind kind);  // "weights", "gradients", ...

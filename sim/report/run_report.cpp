@@ -154,8 +154,9 @@ std::string stages(const Result& r) {
     const auto of = [&](Share share) {
       return step > 0.0 ? s.waterfall_s[static_cast<std::size_t>(share)] / step : 0.0;
     };
-    const double transfers = of(Share::exposed_tensor) + of(Share::exposed_data) + of(Share::exposed_pipe) +
-                             of(Share::exposed_other);
+    double transfers = 0.0;
+    for (std::size_t g = 0; g < schedule::kGroupKinds; ++g)
+      transfers += of(static_cast<Share>(static_cast<std::size_t>(Share::exposed_tensor) + g));
     const double other = of(Share::copy) + of(Share::host) + of(Share::wait);
     rows.push_back({s.name, fmt::format("{}", s.representative), human_bytes(s.total),
                     percent_text(of(Share::compute)), percent_text(transfers),

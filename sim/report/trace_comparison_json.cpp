@@ -18,7 +18,9 @@ constexpr int kSchemaVersion = 1;
 std::string error_key(const TraceComparison& c) { return c.predicted ? "error" : "change"; }
 
 Out group_fractions(const double* of) {
-  return {{"tp", of[0]}, {"dp", of[1]}, {"pp", of[2]}, {"other", of[3]}};
+  Out out = Out::object();
+  for (std::size_t g = 0; g < schedule::kGroupKinds; ++g) out[std::string(kGroupKeys[g])] = of[g];
+  return out;
 }
 
 Out shares(const TimeShares& s) {

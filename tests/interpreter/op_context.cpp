@@ -107,9 +107,9 @@ std::vector<Output> OpContext::all_outputs() const {
   return found;
 }
 
-std::int64_t OpContext::index_in(schedule::StandardGroup standard) const {
+std::int64_t OpContext::index_in(std::uint8_t group) const {
   const std::vector<schedule::Group>& groups = job_.schedule->groups;
-  return standard < groups.size() ? groups[standard].index(rank_) : 0;
+  return group < groups.size() ? groups[group].index(rank_) : 0;
 }
 
 std::int64_t OpContext::shard_index() const {

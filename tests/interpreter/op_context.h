@@ -45,7 +45,7 @@ class OpContext {
   std::vector<Output> all_outputs() const;
 
   // Index in the op's group; in the standard group where the op names none; 0 where the schedule has no groups.
-  std::int64_t index_in(schedule::StandardGroup standard) const;
+  std::int64_t index_in(std::uint8_t group) const;
   std::int64_t shard_index() const;  // of the op's group, or of the tensor group
   std::int64_t shard_count() const;
   std::int64_t layer() const;           // key of random draws

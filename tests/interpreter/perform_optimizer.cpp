@@ -28,7 +28,7 @@ FlatRange flat_range(const OpContext& c, Role role) {
   if (room * unit->optimizer_shards != unit->elements)
     throw ScheduleError(fmt::format("{} elements are neither the unit's {} nor one of its {} shards", room,
                                     unit->elements, unit->optimizer_shards));
-  range.first += c.index_in(schedule::kData) * room;
+  range.first += c.index_in(unit->shard_group) * room;
   return range;
 }
 

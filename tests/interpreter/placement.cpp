@@ -43,7 +43,7 @@ Part part_of(const Schedule& schedule, std::int64_t rank, RankMemory& memory, co
   const std::int64_t size = unit.elements / k.shards;
   Part part;
   part.values = allocation.touch();
-  part.first = k.shards > 1 ? schedule.groups[schedule::kData].index(rank) * size : 0;
+  part.first = k.shards > 1 ? schedule.groups[unit.shard_group].index(rank) * size : 0;
   part.last = part.first + size;
   if (allocation.elements() < unit.elements) part.origin = part.first;
   if (part.last - part.origin > allocation.elements())

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "scenarios/rank_order.h"
 #include "schedule/compile.h"
 #include "tests/interpreter/reference_model.h"
 
@@ -33,9 +34,7 @@ void resolve(Scenario& s) {
   if (p.layers_of_stage.empty())
     p.layers_of_stage.assign(static_cast<std::size_t>(p.pp * p.vpp), s.model.layers / (p.pp * p.vpp));
   if (p.vpp > 1) p.schedule = scenarios::PipelineSchedule::interleaved;
-  p.tp_stride = 1;
-  p.dp_stride = p.tp;
-  p.pp_stride = p.tp * p.dp;
+  scenarios::place_ranks(p);
   s.training.microbatches = s.training.global_batch / (s.training.micro_batch * p.dp);
 }
 

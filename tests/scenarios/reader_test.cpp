@@ -32,6 +32,9 @@ TEST(ReadScenario, OrderDecidesTheStrides) {
   EXPECT_EQ(r.scenario.parallel.pp_stride, 1);
   EXPECT_EQ(r.scenario.parallel.tp_stride, 4);
   EXPECT_EQ(r.scenario.parallel.dp_stride, 8);
+  const Read last = read(Parts{.parallel = R"("tp": 2, "pp": 4, "order": "tp-pp-dp-cp")"});
+  EXPECT_EQ(last.scenario.parallel.pp_stride, 2);
+  EXPECT_EQ(last.scenario.parallel.dp_stride, 8);
   for (const char* bad : {"tp-dp", "tp-dp-pp-pp", "tp-dp-xp", "", "tp-tp-pp", "tp--dp-pp"})
     EXPECT_THAT(read(Parts{.parallel = "\"order\": \"" + std::string(bad) + "\""}).text(),
                 HasSubstr("order must name"))

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "scenarios/rank_order.h"
 #include "scenarios/scenario.h"
 
 namespace orrery::schedule {
@@ -57,9 +58,7 @@ inline scenarios::Scenario small_scenario(const models::Architecture& model, con
   s.parallel.zero = plan.zero;
   s.parallel.sequence_parallel = plan.sequence_parallel;
   s.parallel.schedule = plan.vpp > 1 ? scenarios::PipelineSchedule::interleaved : plan.schedule;
-  s.parallel.tp_stride = 1;
-  s.parallel.dp_stride = plan.tp;
-  s.parallel.pp_stride = plan.tp * plan.dp;
+  scenarios::place_ranks(s.parallel);
   s.parallel.layers_of_stage.assign(static_cast<std::size_t>(plan.pp * plan.vpp), model.layers / (plan.pp * plan.vpp));
   s.training.micro_batch = 2;
   s.training.microbatches = plan.microbatches;
