@@ -52,7 +52,7 @@ TEST(Groups, BackwardMessagesOfTwoStagesAreThePipelines) {
   "training": { "global_batch": 8, "micro_batch": 1, "sequence_length": 1024 } })"))
                        .result;
   EXPECT_GT(r.communication_by_group[2], 0.0);
-  EXPECT_EQ(r.communication_by_group[3], 0.0);
+  for (std::size_t g = 3; g < schedule::kGroupKinds; ++g) EXPECT_EQ(r.communication_by_group[g], 0.0) << g;
   for (const UncertainPart& part : r.parts)
     EXPECT_THAT(part.name, ::testing::Not(HasSubstr("other transfers")));
 }

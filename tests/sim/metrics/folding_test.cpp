@@ -35,7 +35,7 @@ scenarios::Scenario scenario_of(const Folding& f) {
 }
 
 // What one rank went through, in picoseconds.
-using Story = std::array<std::int64_t, kShares + 6>;
+using Story = std::array<std::int64_t, kShares + schedule::kGroupKinds + 2>;
 
 std::vector<Story> stories(const SimulationResult& result) {
   std::vector<Story> all;

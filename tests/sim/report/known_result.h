@@ -39,7 +39,7 @@ inline StageResult known_stage(int index) {
   stage.fixed = {{"context", Bytes(600'000'000), "the driver's context"},
                  {"communicators", Bytes(1'400'000'000), "4 communicators"}};
   stage.total = m.peak + Bytes(2'000'000'000);
-  stage.waterfall_s = {1.5, 0.25, 0.05, 0.05, 0.0, 0.0, 0.05, 0.1, 0.0};
+  stage.waterfall_s = {1.5, 0.25, 0.05, 0.05, 0.0, 0.0, 0.0, 0.0, 0.05, 0.1, 0.0};
   return stage;
 }
 
