@@ -21,7 +21,7 @@ std::vector<Field> whole_fields() {
       {"cluster", "path or object", "required",
        "What it runs on: a cluster file, or such an object, which may have a `base`.",
        "\"hardware/clusters/dgx-a100-80g.json\""},
-      {"framework", "`orrery`, `megatron`, `deepspeed`, `ddp`", "`orrery`",
+      {"framework", "`orrery`, `megatron`, `deepspeed`, `ddp`, `fsdp`", "`orrery`",
        "Whose policies fill in what is not stated.", "\"megatron\""},
   };
 }
@@ -38,7 +38,7 @@ std::vector<Field> parallel_fields() {
        "Megatron's way to say vpp: layers / pp / this.", "6"},
       {"parallel.dp", "integer or `auto`", "`auto`", "Data-parallel ways; `auto`: the GPUs / (tp x cp x pp).",
        "\"auto\""},
-      {"parallel.zero", "0, 1, 2, 3", "0",
+      {"parallel.zero", "0, 1, 2, 3", "0; `fsdp`: 3",
        "What data-parallel ranks shard: 1 optimizer states, 2 and gradients, 3 and weights.", "1"},
       {"parallel.schedule", "`gpipe`, `1f1b`, `interleaved`, `auto`", "`1f1b`; `interleaved` if vpp > 1",
        "Order of the pipeline.", "\"1f1b\""},
@@ -99,6 +99,9 @@ std::vector<Field> recipe_fields() {
       {"recipe.gradient_bytes", "2, 4", kPolicy, "Bytes of a gradient element (fp32, tf32: 4).", "4"},
       {"recipe.master_weights", "true, false", kPolicy,
        "Whether the optimizer keeps an fp32 copy of 16-bit weights.", "true"},
+      {"recipe.fp32_shards", "true, false", kPolicy,
+       "ZeRO-3: weights are kept in fp32 shards and gathered in 16 bits (FSDP's mixed-precision policy).", "false"},
+      {"recipe.reduce_bytes", "2, 4", kPolicy, "With fp32_shards: bytes of a gradient element on the way.", "4"},
       {"recipe.optimizer_state_bytes", "4, 8", "the optimizer's",
        "Bytes of optimizer states an element; Adam: 8, or 4 (16-bit moments) in fp16 and bf16.", "8"},
   };
@@ -121,7 +124,37 @@ std::vector<Field> overlap_fields() {
       {"overlap.bucket_size", "size", kPolicy, "The same as a size, instead.", "\"25 MiB\""},
       {"overlap.bucket_buffers", "integer", kPolicy,
        "Staging buffers of one bucket each that stay allocated.", "1"},
-      {"overlap.prefetch_units", "integer", kPolicy, "ZeRO-3: layers whose weights are gathered ahead.", "1"},
+      {"overlap.prefetch_units", "integer", kPolicy,
+       "ZeRO-3: units (layers, or `sharding.unit_layers` of them) whose weights are gathered ahead.", "1"},
+      {"overlap.prefetch_backward", "integer", "overlap.prefetch_units", "The same in the backward.", "1"},
+  };
+}
+
+std::vector<Field> sharding_fields() {
+  return {
+      {"sharding.group", "integer or `all`", "`all`",
+       "ZeRO, FSDP: data-parallel neighbours that hold one copy of the states together; the groups replicate it "
+       "(HSDP, MiCS).",
+       "8"},
+      {"sharding.reshard_after_forward", "true, false, integer", kPolicy,
+       "ZeRO-3: gathered weights are given back after the forward; a number: so many neighbours keep a part each "
+       "for the backward.",
+       "true"},
+      {"sharding.reshard_after_backward", "true, false", kPolicy,
+       "ZeRO-3: false: weights are gathered once a step.", "true"},
+      {"sharding.root_reshards", "true, false", kPolicy,
+       "ZeRO-3: embedding and head are given back after their forward, too.", "true"},
+      {"sharding.secondary_group", "integer", "0",
+       "ZeRO-3: neighbours that keep a second copy of all weights together, from which the backward gathers (hpZ).",
+       "8"},
+      {"sharding.unit_layers", "integer", "1", "ZeRO-3: layers that are gathered together.", "2"},
+      {"sharding.reduce", "`microbatch`, `step`", kPolicy,
+       "ZeRO-2, 3: gradients are reduced in every backward, or add up whole and are reduced in the last (`no_sync`).",
+       "\"step\""},
+      {"sharding.reduce_replicas", "`microbatch`, `step`", "`microbatch`; `deepspeed`: `step`",
+       "With a group: when the sums of the groups are added up.", "\"step\""},
+      {"sharding.limit_all_gathers", "true, false", "false",
+       "ZeRO-3: the host, not the device, waits before more is gathered ahead (FSDP1).", "true"},
   };
 }
 
@@ -172,7 +205,7 @@ const std::vector<Field>& fields() {
   static const std::vector<Field> all = [] {
     std::vector<Field> table;
     for (const auto& part : {whole_fields(), parallel_fields(), batch_fields(), training_fields(),
-                             recipe_fields(), overlap_fields(), kernel_fields(), other_fields()})
+                             recipe_fields(), overlap_fields(), sharding_fields(), kernel_fields(), other_fields()})
       table.insert(table.end(), part.begin(), part.end());
     return table;
   }();

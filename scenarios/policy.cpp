@@ -74,6 +74,25 @@ Policy ddp_policy() {
   return p;
 }
 
+// torchtitan's way: fully_shard on each block, fp32 parameters gathered in bf16, reduced in fp32. In a pipeline the
+// weights stay gathered for the step, and only the last microbatch's backward reduces.
+Policy fsdp_policy() {
+  Policy p;
+  p.framework = Framework::fsdp;
+  p.help = "PyTorch FSDP2 as torchtitan sets it up: fp32 shards, gathered in 16 bits, a unit a layer";
+  p.gradient_reduce = When::always;
+  p.bucket = {};
+  p.reshard_after_forward = When::no_pipeline;
+  p.reshard_after_backward = When::no_pipeline;
+  p.reduce_every_microbatch = When::no_pipeline;
+  p.root_reshards = false;
+  p.fp32_shards = true;
+  p.tensor_backward = When::never;
+  p.kernels = eager();
+  p.vocab_divisible_by = 1;
+  return p;
+}
+
 int state_bytes(Optimizer optimizer) {
   switch (optimizer) {
     case Optimizer::adam:
@@ -90,7 +109,7 @@ int state_bytes(Optimizer optimizer) {
 
 const std::vector<Policy>& policies() {
   static const std::vector<Policy> table = {orrery_policy(), megatron_policy(), deepspeed_policy(),
-                                            ddp_policy()};
+                                            ddp_policy(), fsdp_policy()};
   return table;
 }
 
@@ -111,6 +130,8 @@ bool happens(When when, const PlanFacts& plan) {
       return plan.zero == 3;
     case When::interleaved:
       return plan.schedule == PipelineSchedule::interleaved;
+    case When::no_pipeline:
+      return plan.pp == 1;
   }
   return false;
 }
@@ -132,22 +153,30 @@ std::int64_t prefetch_units(const Policy& policy, const PlanFacts& plan) {
   return std::max<std::int64_t>(1, policy.prefetch_elements / plan.layer_elements);
 }
 
-Recipe recipe_of(const Policy& policy, hardware::Precision precision, Optimizer optimizer) {
+Recipe recipe_of(const Policy& policy, hardware::Precision precision, Optimizer optimizer, bool sharded_weights) {
   Recipe recipe;
   const bool half = is_half(precision);
   recipe.weight_bytes = half ? 2 : 4;
   recipe.gradient_bytes = half ? policy.gradient_bytes : 4;
   recipe.master_weights = half;
   recipe.optimizer_state_bytes = state_bytes(optimizer);
+  if (half && policy.fp32_shards && sharded_weights) {
+    recipe.weight_bytes = recipe.reduce_bytes = 4;
+    recipe.gathered_bytes = 2;
+    recipe.master_weights = false;
+  }
   recipe.name = fmt::format("{} {}: {}", word(policy.framework), word(precision), describe(recipe));
   return recipe;
 }
 
 std::string describe(const Recipe& r) {
   const int master = r.master_weights ? 4 : 0;
-  return fmt::format("{} + {} + {} + {} = {} B/parameter", r.weight_bytes, r.gradient_bytes, master,
-                     r.optimizer_state_bytes,
-                     r.weight_bytes + r.gradient_bytes + master + r.optimizer_state_bytes);
+  const std::string kept =
+      fmt::format("{} + {} + {} + {} = {} B/parameter", r.weight_bytes, r.gradient_bytes, master,
+                  r.optimizer_state_bytes,
+                  r.weight_bytes + r.gradient_bytes + master + r.optimizer_state_bytes);
+  if (r.gathered_bytes == 0) return kept;
+  return kept + fmt::format(", gathered in {}, reduced in {}", r.gathered_bytes, r.reduce_bytes);
 }
 
 }  // namespace orrery::scenarios

@@ -14,7 +14,7 @@
 namespace orrery::scenarios {
 
 // In which plans something happens.
-enum class When : std::uint8_t { never, always, zero_3, interleaved };
+enum class When : std::uint8_t { never, always, zero_3, interleaved, no_pipeline };
 
 struct BucketRule {
   std::int64_t elements = 0;         // at least this many; 0: one bucket for everything
@@ -34,6 +34,12 @@ struct Policy {
   BucketRule bucket;
   bool stages_buckets = false;  // ZeRO: gradients are collected in bucket buffers that stay allocated; two if overlapped
   std::int64_t prefetch_elements = 0;  // ZeRO-3: parameters gathered ahead, in whole layers, at least one
+  // ZeRO-3: weights are given back after the forward; after every backward, and gradients reduced then, not only in the
+  // last microbatch of the step; embedding and head like layers; shards are kept in fp32 and gathered in 16 bits.
+  When reshard_after_forward = When::always, reshard_after_backward = When::always;
+  When reduce_every_microbatch = When::always;
+  bool root_reshards = true;
+  bool fp32_shards = false;
   Kernels kernels;
   std::int64_t vocab_divisible_by = 128;
 };
@@ -46,6 +52,7 @@ struct PlanFacts {
   int zero = 0;
   std::int64_t dp = 1;
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
+  std::int64_t pp = 1;
   std::int64_t layer_elements = 0;  // parameters of one layer on one tensor rank
 };
 
@@ -58,7 +65,7 @@ std::int64_t prefetch_units(const Policy& policy, const PlanFacts& plan);
 
 // Bytes per parameter of a framework at a precision with an optimizer: "megatron: 2 + 4 + 4 + 8 = 18
 // B/parameter".
-Recipe recipe_of(const Policy& policy, hardware::Precision precision, Optimizer optimizer);
+Recipe recipe_of(const Policy& policy, hardware::Precision precision, Optimizer optimizer, bool sharded_weights = false);
 std::string describe(const Recipe& recipe);  // "2 + 4 + 4 + 8 = 18 B/parameter"
 
 constexpr bool is_half(hardware::Precision precision) {

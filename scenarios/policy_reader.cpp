@@ -12,10 +12,11 @@ namespace orrery::scenarios {
 namespace {
 
 constexpr std::int64_t kBucketMax = 1'000'000'000'000;
+constexpr std::int64_t kRanksMax = 1'000'000;
 
 PlanFacts facts_of(const Draft& d) {
   const Scenario& s = d.scenario;
-  PlanFacts plan{s.parallel.zero, s.parallel.dp, s.parallel.schedule, 0};
+  PlanFacts plan{s.parallel.zero, s.parallel.dp, s.parallel.schedule, s.parallel.pp, 0};
   if (d.knows(kModelKnown))
     plan.layer_elements = models::count(models::layer_parameters(s.model)) / s.parallel.tp;
   return plan;
@@ -30,20 +31,45 @@ int one_of(ObjectReader& r, const char* key, int fallback, const std::vector<std
   return fallback;
 }
 
+// FSDP's MixedPrecisionPolicy: param_dtype and reduce_dtype over fp32 parameters.
+void read_mixed_precision(Draft& d, ObjectReader& r, bool applies) {
+  Recipe& recipe = d.scenario.recipe;
+  const bool shards_before = recipe.gathered_bytes != 0;
+  const bool fp32_shards = r.boolean("fp32_shards", shards_before);
+  if (fp32_shards && !applies)
+    r.diagnostics().error(r.place("fp32_shards"),
+                          "fp32 shards that are gathered in 16 bits need sharded weights (zero 3, dp > 1) and fp16 or bf16",
+                          "leave it out, or use zero 3");
+  if (fp32_shards != shards_before) {
+    recipe.weight_bytes = fp32_shards ? 4 : 2;
+    recipe.gathered_bytes = fp32_shards ? 2 : 0;
+    recipe.reduce_bytes = fp32_shards ? 4 : 0;
+    recipe.master_weights = !fp32_shards;
+  }
+  const int reduce = one_of(r, "reduce_bytes", recipe.reduce_bytes == 0 ? recipe.gradient_bytes : recipe.reduce_bytes, {2, 4});
+  if (fp32_shards)
+    recipe.reduce_bytes = reduce;
+  else if (r.has("reduce_bytes") && reduce != recipe.gradient_bytes)
+    r.diagnostics().error(r.place("reduce_bytes"), "without fp32_shards gradients are reduced as they are kept",
+                          "set recipe.gradient_bytes, or fp32_shards to true");
+}
+
 void read_recipe(Draft& d, ObjectReader& r) {
   const Training& t = d.scenario.training;
   const Policy& policy = policy_of(d.scenario.framework);
-  const Recipe usual = recipe_of(policy, t.precision, t.optimizer);
+  const bool sharded_weights = d.scenario.parallel.zero == 3 && d.scenario.parallel.replicas() > 1;
+  const Recipe usual = recipe_of(policy, t.precision, t.optimizer, sharded_weights);
   const bool half = is_half(t.precision);
   const bool adam = t.optimizer == Optimizer::adam;
   Recipe& recipe = d.scenario.recipe = usual;
   recipe.gradient_bytes = one_of(r, "gradient_bytes", usual.gradient_bytes,
                                  half ? std::vector<std::int64_t>{2, 4} : std::vector<std::int64_t>{4});
-  recipe.master_weights = r.boolean("master_weights", usual.master_weights);
   recipe.optimizer_state_bytes =
       one_of(r, "optimizer_state_bytes", usual.optimizer_state_bytes,
              adam && half ? std::vector<std::int64_t>{4, 8}
                           : std::vector<std::int64_t>{usual.optimizer_state_bytes});
+  read_mixed_precision(d, r, sharded_weights && half);
+  recipe.master_weights = r.boolean("master_weights", recipe.master_weights);
   if (recipe.master_weights && !half)
     r.diagnostics().error(
         r.place("master_weights"),
@@ -83,9 +109,42 @@ void read_overlap(Draft& d, ObjectReader& r) {
   o.tensor_backward = r.boolean("tensor_backward", happens(policy.tensor_backward, plan));
   o.prefetch_units =
       r.integer("prefetch_units", {.fallback = prefetch_units(policy, plan), .min = 0, .max = 1'000'000});
+  o.prefetch_backward =
+      r.integer("prefetch_backward", {.fallback = o.prefetch_units, .min = 0, .max = 1'000'000});
   o.bucket_buffers = r.integer(
       "bucket_buffers", {.fallback = bucket_buffers(policy, plan, o.gradient_reduce), .min = 0, .max = 16});
   read_bucket(d, r, plan);
+}
+
+// true, false, or so many neighbours that keep a part each.
+void read_reshard(Draft& d, ObjectReader& r, bool usual) {
+  Sharding& s = d.scenario.sharding;
+  const Json* value = r.child("reshard_after_forward");
+  if (value == nullptr || value->kind != Json::Kind::integer) {
+    s.reshard_after_forward = r.boolean("reshard_after_forward", usual);
+    return;
+  }
+  s.reshard_to = r.integer("reshard_after_forward", {.fallback = 1, .min = 1, .max = kRanksMax});
+}
+
+void read_sharding(Draft& d, ObjectReader& r) {
+  const Policy& policy = policy_of(d.scenario.framework);
+  const PlanFacts plan = facts_of(d);
+  Sharding& s = d.scenario.sharding;
+  const Json* group = r.child("group");
+  if (group == nullptr || !(group->is_string() && group->string == "all"))
+    s.group = r.integer("group", {.fallback = 0, .min = 1, .max = kRanksMax});
+  if (s.group == d.scenario.parallel.replicas()) s.group = 0;
+  read_reshard(d, r, happens(policy.reshard_after_forward, plan));
+  s.reshard_after_backward = r.boolean("reshard_after_backward", happens(policy.reshard_after_backward, plan));
+  s.root_reshards = r.boolean("root_reshards", policy.root_reshards);
+  s.secondary = r.integer("secondary_group", {.fallback = 0, .min = 0, .max = kRanksMax});
+  s.unit_layers = r.integer("unit_layers", {.fallback = 1, .min = 1, .max = kRanksMax});
+  s.reduce_every_microbatch =
+      r.choice<bool>("reduce", happens(policy.reduce_every_microbatch, plan), {{"microbatch", true}, {"step", false}});
+  s.replicas_every_microbatch = r.choice<bool>("reduce_replicas", d.scenario.framework != Framework::deepspeed,
+                                               {{"microbatch", true}, {"step", false}});
+  s.limit_on_host = r.boolean("limit_all_gathers", false);
 }
 
 void read_kernels(Draft& d, ObjectReader& r) {
@@ -129,6 +188,7 @@ void read_policy_parts(Draft& d, Diagnostics& diagnostics) {
   };
   part("recipe", read_recipe);
   part("overlap", read_overlap);
+  part("sharding", read_sharding);
   part("kernels", read_kernels);
   part("offload", read_offload);
   part("compression", read_compression);

@@ -100,7 +100,9 @@ void read_parallel(Draft& d, ObjectReader& r) {
   p.ep = r.integer("ep", {.fallback = 1, .min = 1, .max = kWaysMax});
   p.etp = r.integer("etp", {.fallback = p.tp, .min = 1, .max = kWaysMax});
   p.sequence_parallel = r.boolean("sp", false);
-  p.zero = static_cast<int>(r.integer("zero", {.fallback = 0, .min = 0, .max = 3}));
+  // Fully sharded is what FSDP is there for.
+  const int usual_zero = d.scenario.framework == Framework::fsdp ? 3 : 0;
+  p.zero = static_cast<int>(r.integer("zero", {.fallback = usual_zero, .min = 0, .max = 3}));
   d.dp = number_or_auto(r, "dp", kWaysMax);
   if (d.dp) {
     d.scenario.parallel.dp = *d.dp;
@@ -207,12 +209,6 @@ void refuse_later_parts(ObjectReader& root) {
 }
 
 Framework read_framework(ObjectReader& root) {
-  const Json* value = root.child("framework");
-  if (value != nullptr && value->is_string() && value->string == "fsdp") {
-    root.diagnostics().error(value->place, "framework fsdp is not supported yet",
-                             "\"orrery\" with zero 3 is the nearest");
-    return Framework::orrery;
-  }
   return root.choice<Framework>("framework", Framework::orrery, framework_words());
 }
 
@@ -280,7 +276,7 @@ Draft read_draft(Json merged, Diagnostics& diagnostics) {
   if (root.has("measured"))
     read_section(d.json, "measured", diagnostics, [&](ObjectReader& r) { read_measured(d, r); });
   for (const char* key :
-       {"parallel", "training", "recipe", "overlap", "kernels", "offload", "compression", "network"})
+       {"parallel", "training", "recipe", "overlap", "sharding", "kernels", "offload", "compression", "network"})
     root.has(key);
   refuse_later_parts(root);
   root.finish();

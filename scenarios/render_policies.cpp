@@ -18,6 +18,8 @@ std::string text(When when) {
       return "with ZeRO-3";
     case When::interleaved:
       return "in the interleaved schedule";
+    case When::no_pipeline:
+      return "without a pipeline";
   }
   return "?";
 }
@@ -25,6 +27,7 @@ std::string text(When when) {
 std::string text(bool value) { return value ? "yes" : "no"; }
 
 std::string text(const BucketRule& rule) {
+  if (rule.bytes == 0 && rule.elements == 0) return "the unit";
   std::string size = rule.bytes > 0 ? fmt::format("{} MiB", rule.bytes >> 20)
                      : rule.elements_per_dp > 0
                          ? fmt::format("max({}M, {}M x dp) elements", rule.elements / 1'000'000,
@@ -49,10 +52,10 @@ std::string row(std::string_view label, Cell&& cell) {
 
 std::string render_policies() {
   const auto recipe = [](hardware::Precision precision) {
-    return [precision](const Policy& p) { return describe(recipe_of(p, precision, Optimizer::adam)); };
+    return [precision](const Policy& p) { return describe(recipe_of(p, precision, Optimizer::adam, true)); };
   };
   std::string table =
-      row("", [](const Policy& p) { return "`" + word(p.framework) + "`"; }) + "|---|---|---|---|---|\n";
+      row("", [](const Policy& p) { return "`" + word(p.framework) + "`"; }) + "|---|---|---|---|---|---|\n";
   table += row("fp16, bf16 with Adam", recipe(hardware::Precision::bf16));
   table += row("fp32, tf32 with Adam", recipe(hardware::Precision::fp32));
   table += row("`overlap.gradient_reduce`", [](const Policy& p) { return text(p.gradient_reduce); });
@@ -63,6 +66,10 @@ std::string render_policies() {
   table += row("`overlap.bucket_buffers`",
                [](const Policy& p) { return std::string(p.stages_buckets ? "ZeRO: 1, overlapped 2" : "0"); });
   table += row("`overlap.prefetch_units`", prefetch);
+  table += row("`sharding.reshard_after_forward`", [](const Policy& p) { return text(p.reshard_after_forward); });
+  table += row("`sharding.reshard_after_backward`", [](const Policy& p) { return text(p.reshard_after_backward); });
+  table += row("`sharding.root_reshards`", [](const Policy& p) { return text(p.root_reshards); });
+  table += row("`sharding.reduce`: every microbatch", [](const Policy& p) { return text(p.reduce_every_microbatch); });
   table += row("`kernels.fused_attention`", [](const Policy& p) { return text(p.kernels.fused_attention); });
   table += row("`kernels.fused_softmax`", [](const Policy& p) { return text(p.kernels.fused_softmax); });
   table +=

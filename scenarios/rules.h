@@ -25,6 +25,7 @@ const std::vector<Rule>& solving_rules();
 // Check the solved plan.
 const std::vector<Rule>& shape_rules();      // does the model divide over the plan
 const std::vector<Rule>& framework_rules();  // does the framework, and the hardware, do this at all
+const std::vector<Rule>& sharding_rules();   // can states be spread so, and gathered weights stay so long
 const std::vector<Rule>& size_rules();       // is it computable
 const std::vector<Rule>& advice_rules();     // legal, but probably not meant: warnings
 

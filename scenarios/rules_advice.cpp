@@ -106,6 +106,18 @@ bool bucket_cuts_nothing(const Scenario& s) {
          (bucket == 0 || bucket > std::max(layer, embedding) / s.parallel.tp);
 }
 
+template <typename Idle>
+void sharding_without_effect(const Scenario& s, Idle&& idle) {
+  const Parallel& p = s.parallel;
+  const std::string zero = fmt::format("zero is {}", p.zero);
+  for (const char* path : {"sharding.reshard_after_forward", "sharding.reshard_after_backward", "sharding.root_reshards",
+                           "sharding.secondary_group", "sharding.unit_layers", "sharding.limit_all_gathers"})
+    idle(path, p.zero != 3 || p.replicas() == 1, p.zero != 3 ? zero : "dp is 1");
+  idle("sharding.group", p.zero == 0 || p.replicas() == 1, p.zero == 0 ? zero : "dp is 1");
+  idle("sharding.reduce", p.zero < 2 || p.replicas() == 1, p.zero < 2 ? zero : "dp is 1");
+  idle("sharding.reduce_replicas", s.sharding.group == 0 || p.zero < 2, "there are no replicas of shards");
+}
+
 // Settings that stand in the file although this plan gives them nothing to do.
 void settings_without_effect(Draft& d, Diagnostics& diagnostics) {
   const Scenario& s = d.scenario;
@@ -127,6 +139,8 @@ void settings_without_effect(Draft& d, Diagnostics& diagnostics) {
   idle("overlap.parameter_gather", p.zero != 1 && p.zero != 2, zero);
   idle("overlap.bucket_buffers", p.dp == 1, "dp is 1");
   idle("overlap.prefetch_units", p.zero != 3, zero);
+  idle("overlap.prefetch_backward", p.zero != 3, zero);
+  sharding_without_effect(s, idle);
   idle("overlap.pipeline", p.pp == 1, "pp is 1");
   idle("overlap.tensor_backward", p.tp == 1, "tp is 1");
   idle("compression.top_k", s.compression.top_k > 0.0 && p.dp == 1, "dp is 1");

@@ -16,7 +16,7 @@
 
 namespace orrery::scenarios {
 
-enum class Framework : std::uint8_t { orrery, megatron, deepspeed, ddp };
+enum class Framework : std::uint8_t { orrery, megatron, deepspeed, ddp, fsdp };
 enum class PipelineSchedule : std::uint8_t { gpipe, one_f_one_b, interleaved };
 enum class Recompute : std::uint8_t { none, selective, full };
 enum class Optimizer : std::uint8_t { adam, sgd, sgd_momentum };
@@ -64,6 +64,9 @@ struct Recipe {
   int weight_bytes = 2, gradient_bytes = 4;
   bool master_weights = true;     // fp32 copy in the optimizer
   int optimizer_state_bytes = 8;  // Adam: two fp32 moments
+  // ZeRO-3 with a mixed-precision policy (FSDP): weights are kept in weight_bytes, gathered and used in gathered_bytes;
+  // gradients come in that, are reduced in reduce_bytes and kept in gradient_bytes. 0: no such policy.
+  int gathered_bytes = 0, reduce_bytes = 0;
   std::string name;
 };
 
@@ -74,8 +77,25 @@ struct Overlap {
   bool pipeline = false;             // send / receive on streams of their own
   bool tensor_backward = false;      // input-gradient all_reduce with the weight-gradient GEMM
   std::int64_t bucket_elements = 0;  // gradient buckets; 0: one bucket
-  std::int64_t prefetch_units = 1;   // ZeRO-3: layers gathered ahead
+  std::int64_t prefetch_units = 1;   // ZeRO-3: units (of sharding.unit_layers) gathered ahead in the forward
+  std::int64_t prefetch_backward = 1;  // and in the backward
   std::int64_t bucket_buffers = 0;   // staging buffers of bucket_elements each that stay allocated
+};
+
+// How ZeRO and FSDP spread the states over the data-parallel ranks, and how long what they gather stays
+// (docs/models/sharding.md).
+struct Sharding {
+  std::int64_t group = 0;  // ranks that hold one copy of the states together; others replicate it; 0: all
+  bool reshard_after_forward = true;   // false: gathered weights stay until their backward
+  bool reshard_after_backward = true;  // false: until the last backward of the step
+  bool root_reshards = true;           // embedding and head as layers; false: they stay until their backward
+  std::int64_t reshard_to = 0;  // after the forward each of so many neighbours keeps a part for the backward
+  std::int64_t secondary = 0;   // the same, in a copy that is always there (ZeRO++ hpZ)
+  std::int64_t unit_layers = 1;           // layers that are gathered together
+  bool reduce_every_microbatch = true;    // ZeRO-2, 3; false: whole gradients add up until the last
+  bool replicas_every_microbatch = true;  // sum over the replicas in each of those, or only in the last
+  bool limit_on_host = false;             // the host waits before it gathers more than prefetched
+  std::int64_t shards(std::int64_t dp) const { return group == 0 ? dp : group; }
 };
 
 // Which kernels a layer runs.
@@ -124,6 +144,7 @@ struct Scenario {
   Training training;
   Recipe recipe;
   Overlap overlap;
+  Sharding sharding;
   Kernels kernels;
   Offload offload;
   Compression compression;

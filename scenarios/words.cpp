@@ -7,7 +7,8 @@ const Words<Framework>& framework_words() {
   static const Words<Framework> words = {{"orrery", Framework::orrery},
                                          {"megatron", Framework::megatron},
                                          {"deepspeed", Framework::deepspeed},
-                                         {"ddp", Framework::ddp}};
+                                         {"ddp", Framework::ddp},
+                                         {"fsdp", Framework::fsdp}};
   return words;
 }
 

@@ -36,7 +36,8 @@ GroupKind kind_of_group(const Schedule& schedule, std::uint8_t group) {
       Named{"pipe_backward", GroupKind::pipe}, Named{"context", GroupKind::context},
       Named{"ring", GroupKind::context},       Named{"ulysses", GroupKind::context},
       Named{"gradient", GroupKind::data},      Named{"shard", GroupKind::data},
-      Named{"replica", GroupKind::data},       Named{"mirror", GroupKind::data},
+      Named{"replica", GroupKind::data},       Named{"secondary", GroupKind::data},
+      Named{"mirror", GroupKind::data},
       Named{"expert", GroupKind::expert},      Named{"expert_tensor", GroupKind::expert},
       Named{"expert_data", GroupKind::data}};
   for (const Named& each : table)

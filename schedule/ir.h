@@ -78,7 +78,7 @@ struct Buffer {
 enum class Access : std::uint8_t { read, write, update };
 
 // What an op touches: a rectangle of one formal's buffer, in elements. With shard_stride, the offset depends on the
-// rank: offset + index of the rank in the op's group * shard_stride (a ZeRO shard within a flat vector).
+// rank: offset + index of the rank in the op's shard_group * shard_stride (a ZeRO shard within a flat vector).
 struct View {
   std::int64_t offset = 0;
   std::int64_t rows = 1, columns = 0;
@@ -102,6 +102,7 @@ struct Op {
   Stream stream = Stream::compute;
   Phase phase = Phase::forward;
   std::uint8_t group = kNoGroup;  // communicator, or the group whose index selects shards of views
+  std::uint8_t shards = kNoGroup;  // the group whose index selects them, where it is another one
   std::int16_t peer = 0;          // send, recv: index offset in the group, modulo its size
   bool grouped = false;           // issued together with the next op of its stream, as one (ncclGroupStart/End):
                                   // all ops of such a run start together, and the stream goes on when all ended
@@ -114,6 +115,8 @@ struct Op {
   std::uint32_t shape = 0;        // index into Schedule::shapes
   bool operator==(const Op&) const = default;
 };
+
+inline std::uint8_t shard_group(const Op& op) { return op.shards == kNoGroup ? op.group : op.shards; }
 
 // instance = base + unit_stride * call.unit + slot_stride * (microbatch % slots)
 struct Formal {
@@ -177,13 +180,14 @@ struct Unit {
   std::int64_t elements = 0;  // with padding
   std::int64_t replicated_until = 0, replicated_from = 0, decay_from = 0;
   bool tied_copy = false;     // the head stage's copy of a tied embedding: not counted in the gradient norm
-  // Between steps, each of the three is whole on every replica (shards = 1), or the rank with index i in `shard_group`
-  // has only elements [i, i + 1) * elements / shards of it: at that offset where the buffer has room for all `elements`,
-  // at 0 where it has `elements / shards`.
-  std::int64_t weight_shards = 1;     // ZeRO-3: the group's size
+  // Between steps, each of the three is whole on every data-parallel rank (shards = 1), or the rank with index i in
+  // `shard_group` has only elements [i, i + 1) * elements / shards of it: at that offset where the buffer has room for
+  // all `elements`, at 0 where it has `elements / shards`. Where the shard group is smaller than the data-parallel
+  // ranks (HSDP), the members of `replica_group` hold the same shard.
+  std::int64_t weight_shards = 1;     // ZeRO-3: size of the shard group
   std::int64_t gradient_shards = 1;   // the reduced gradient, at the end of the step; ZeRO-1, 2, 3: the same
   std::int64_t optimizer_shards = 1;  // master weights and moments; ZeRO-1, 2, 3: the same
-  std::uint8_t shard_group = kData;   // whose members hold the same parameters; group "gradient" where there is one
+  std::uint8_t shard_group = kData, replica_group = kNoGroup;
   BufferRef weights, gradients;
   BufferRef master;                   // fp32 master weights where the recipe has them, else = weights
   bool operator==(const Unit&) const = default;

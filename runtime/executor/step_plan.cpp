@@ -100,8 +100,8 @@ class Planner {
       }
       std::int64_t offset = view.offset;
       if (view.shard_stride != 0) {
-        CHECK(planned.op->group < plan_.schedule->groups.size(), "a sharded view needs a group");
-        offset += plan_.schedule->groups[planned.op->group].index(plan_.rank) * view.shard_stride;
+        CHECK(schedule::shard_group(*planned.op) < plan_.schedule->groups.size(), "a sharded view needs a group");
+        offset += plan_.schedule->groups[schedule::shard_group(*planned.op)].index(plan_.rank) * view.shard_stride;
       }
       CHECK(live_[buffer][at] != kNone, plan_.program->buffers[buffer].name, at);
       plan_.views.push_back({&view, live_[buffer][at], offset});

@@ -69,10 +69,10 @@ class Writer {
  public:
   Writer(const Schedule& schedule, std::int64_t rank)
       : program_(schedule.program_of(rank)),
-        schedule_(schedule),
+        groups_(schedule.groups),
         rank_(rank),
-        tensor_(schedule.groups[schedule::kTensor].index(rank)),
-        data_(schedule.groups[schedule::kData].index(rank)) {}
+        tensor_(index_in(schedule::kTensor)),
+        data_(index_in(schedule::kData)) {}
 
   StateLayout take() {
     const std::vector<UnitBuffers> buffers = find_buffers(program_);
@@ -85,15 +85,14 @@ class Writer {
   void add(const Unit& unit, StateKind kind, BufferRef ref, std::int64_t shards);
   void add(const Unit& unit, const Slice& slice, Range part, StateRun run);
   void add_residual(const Unit& unit, BufferRef ref);
+  std::int64_t index_in(std::uint8_t group) const { return groups_[group].index(rank_); }
   Range shard(const Unit& unit, std::int64_t shards) const;
   Range owned_by_shards(const Unit& unit, StateKind kind) const;
   std::int64_t origin(const Unit& unit, BufferRef ref, Range part) const;
   void remember(BufferRef ref);
 
   const Program& program_;
-  std::int64_t replica(const Unit& unit) const { return schedule_.groups[unit.shard_group].index(rank_); }
-
-  const Schedule& schedule_;
+  const std::vector<schedule::Group>& groups_;
   std::int64_t rank_, tensor_, data_;
   std::uint32_t first_tensor_ = 0;  // of the unit that is being added
   StateLayout layout_;
@@ -117,8 +116,8 @@ void Writer::add(const Unit& unit, const UnitBuffers& buffers) {
 
 Range Writer::shard(const Unit& unit, std::int64_t shards) const {
   if (shards == 1) return {0, unit.elements};
-  const std::int64_t size = unit.elements / shards;
-  return {replica(unit) * size, (replica(unit) + 1) * size};
+  const std::int64_t size = unit.elements / shards, own = index_in(unit.shard_group);
+  return {own * size, (own + 1) * size};
 }
 
 // What this replica owns of what it holds.
@@ -126,7 +125,8 @@ Range Writer::owned_by_shards(const Unit& unit, StateKind kind) const {
   const std::int64_t shards = kind == StateKind::gradient ? unit.gradient_shards
                               : kind == StateKind::weight ? std::max(unit.weight_shards, unit.optimizer_shards)
                                                           : unit.optimizer_shards;
-  if (shards == 1 && replica(unit) != 0) return {};
+  // Of the replicas that hold it, the first.
+  if (shards == 1 ? data_ != 0 : unit.replica_group != schedule::kNoGroup && index_in(unit.replica_group) != 0) return {};
   return shard(unit, shards);
 }
 

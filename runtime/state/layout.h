@@ -7,7 +7,7 @@
 // optimizer's and the compression's ops name them. Cost: a few dozen bytes a run, a few runs a tensor.
 //
 // Owners. Of the ranks that hold an element, one owns it: the lowest tensor index; of a tied embedding's two copies
-// the first stage's; under ZeRO the data-parallel rank that updates it (ZeRO-1 and 2 hold whole weights, but where
+// the first stage's; under ZeRO the data-parallel rank that updates it, of several replicas' the first (ZeRO-1 and 2 hold whole weights, but where
 // their gather overlaps the next forward, only the updated shard is of this step), else data index 0. Every element
 // of every tensor has exactly one owner.
 //

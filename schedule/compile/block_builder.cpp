@@ -96,6 +96,10 @@ BlockBuilder& BlockBuilder::group(std::uint8_t group) {
   ops_.back().op.group = group;
   return *this;
 }
+BlockBuilder& BlockBuilder::shards(std::uint8_t group) {
+  ops_.back().op.shards = group;
+  return *this;
+}
 BlockBuilder& BlockBuilder::site(int site) {
   ops_.back().op.site = static_cast<std::uint8_t>(site);
   return *this;
@@ -187,6 +191,22 @@ std::size_t BlockBuilder::release_point(std::size_t last_user) const {
   return last_user;
 }
 
+void BlockBuilder::release(BufferId buffer, Index index) { released_.push_back(formal(buffer, index, Life::dies)); }
+
+void BlockBuilder::add_releases() {
+  if (released_.empty()) return;
+  const auto last =
+      std::find_if(ops_.rbegin(), ops_.rend(), [](const Draft& d) { return d.op.stream == Stream::compute; });
+  CHECK(last != ops_.rend(), name_);
+  for (const std::uint16_t f : released_) {
+    View view;
+    view.formal = f;
+    view.rows = 0;
+    view.role = Role::release;
+    last->views.push_back(view);
+  }
+}
+
 void BlockBuilder::set_lifetimes() {
   for (std::size_t f = 0; f < formals_.size(); ++f) {
     if (lives_[f] == Life::bound) continue;
@@ -221,6 +241,7 @@ void BlockBuilder::set_lifetimes() {
 BlockId BlockBuilder::finish() {
   set_block_events();
   order_streams();
+  add_releases();
   set_lifetimes();
   Block block;
   block.name = name_;

@@ -61,6 +61,7 @@ class BlockBuilder {
   BlockBuilder& add(OpKind kind, const std::vector<Operand>& operands, const KernelShape& shape = {});
   BlockBuilder& on(Stream stream);
   BlockBuilder& group(std::uint8_t group);
+  BlockBuilder& shards(std::uint8_t group);
   BlockBuilder& site(int site);
   BlockBuilder& peer(int offset);
   BlockBuilder& grouped();
@@ -68,6 +69,9 @@ class BlockBuilder {
   BlockBuilder& record(std::uint16_t formal);
   BlockBuilder&
   behind_compute();  // also waits for the compute op before it: launched by the host at that point
+
+  // An instance that dies with the block although no op of it touches it: freed by the last compute op.
+  void release(BufferId buffer, Index index);
 
   // The block as a whole: its first op waits for the event; its last compute op records it.
   void set_phase(Phase phase) { phase_ = phase; }  // of the ops added from here on
@@ -88,6 +92,7 @@ class BlockBuilder {
   void set_block_events();
   void order_streams();  // events between the block's own streams
   void set_lifetimes();  // allocates / frees
+  void add_releases();
   void depend(std::size_t later, std::size_t earlier);
   std::size_t release_point(std::size_t last_user) const;
 
@@ -100,6 +105,7 @@ class BlockBuilder {
   std::vector<Draft> ops_;
   std::vector<std::uint16_t> begins_after_;
   std::uint16_t end_records_ = kNoFormal;
+  std::vector<std::uint16_t> released_;
   std::vector<std::vector<std::size_t>> awaited_;  // [later stream][earlier stream]: 1 + last op waited for
 };
 

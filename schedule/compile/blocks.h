@@ -16,16 +16,22 @@ struct ForwardMode {
   bool frees_input = false;      // full recomputation: only every n-th layer's input is kept
   bool keeps_output = true;      // the last layer of a recomputed run need not
   bool sends_output = false;     // the output leaves the rank while it holds further chunks
-  bool releases_weights = true;  // ZeRO-3: the gathered weights die with the block
+  std::uint32_t releases = 1;    // ZeRO-3: gathered weights that die with the block: of this layer and those before
 };
 BlockId layer_forward(Stage& s, const ForwardMode& mode);
-BlockId layer_backward(Stage& s);
+// `releases`: gathered weights that die with it, of this layer and those behind it.
+BlockId layer_backward(Stage& s, std::uint32_t releases);
+// Marks so in a block; `ahead`: those of later layers, else of earlier ones.
+void release_layers(Stage& s, BlockBuilder& b, std::uint32_t releases, bool ahead);
 
 BlockId input_block(Stage& s, bool tokens, bool labels);  // host to device, one microbatch
 BlockId embedding_forward(Stage& s);
-BlockId embedding_backward(Stage& s);
 BlockId head_forward(Stage& s);
-BlockId head_backward(Stage& s);
+// `last`: of the step; weights gathered for the whole step die.
+BlockId embedding_backward(Stage& s, bool last);
+BlockId head_backward(Stage& s, bool last);
+// ZeRO-3: how long the gathered weights of embedding or head live, seen from a block of theirs.
+Life end_weights_life(const Stage& s, UnitKind kind, bool backward, bool last);
 
 // ZeRO-2 and 3: does the head's backward begin the embedding's gradient (tied, both here)?
 bool head_begins_embedding_gradient(const Stage& s);

@@ -25,7 +25,8 @@ void append_further(std::vector<Group>& groups, const scenarios::Parallel& p) {
   }
 }
 
-std::vector<Group> standard_groups(const scenarios::Parallel& p) {
+std::vector<Group> groups_of(const scenarios::Scenario& scenario) {
+  const scenarios::Parallel& p = scenario.parallel;
   std::vector<Group> groups{axis("world", 1, p.world()), axis("tensor", p.tp_stride, p.tp),
                             axis("data", p.dp_stride, p.dp), axis("pipe", p.pp_stride, p.pp)};
   Group ends{.name = "embedding", .stride = p.pp_stride, .size = 1, .period = 1, .step = 1};
@@ -36,6 +37,7 @@ std::vector<Group> standard_groups(const scenarios::Parallel& p) {
   }
   groups.push_back(ends);
   append_further(groups, p);
+  append_shard_groups(scenario, groups);
   return groups;
 }
 
@@ -71,7 +73,7 @@ Schedule compile(const scenarios::Scenario& scenario) {
   Schedule schedule;
   schedule.name = scenario.name;
   schedule.world = p.world();
-  schedule.groups = standard_groups(p);
+  schedule.groups = groups_of(scenario);
   schedule.program_group = schedule.groups[kPipe];
   schedule.microbatches = t.microbatches;
   schedule.model = scenario.model;

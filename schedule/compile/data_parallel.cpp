@@ -8,6 +8,7 @@ namespace orrery::schedule {
 namespace {
 
 std::int64_t dp(const Stage& s) { return s.replicas(); }
+std::int64_t shards(const Stage& s) { return s.shard.shards; }
 
 Stream reduce_stream(const Stage& s) {
   return s.scenario.overlap.gradient_reduce ? Stream::data : Stream::compute;
@@ -22,11 +23,11 @@ Range part(std::int64_t columns, std::int64_t i, std::int64_t n) {
   return {from, columns * (i + 1) / n - from};
 }
 
-// Shard i of the full vector is row i of [dp x shard]; a piece is a range of columns of every row.
+// Shard i of the full vector is row i of [shards x shard]; a piece is a range of columns of every row.
 void add_shard_views(Stage& s, std::vector<Operand>& views, Tensor full, Range piece, bool gathers) {
-  const Tensor rows = reshaped(full, dp(s), full.count() / dp(s));
+  const Tensor rows = reshaped(full, shards(s), full.count() / shards(s));
   const Tensor all = columns_of(rows, piece.from, piece.count);
-  const Tensor own = columns_of(own_shard(full, dp(s)), piece.from, piece.count);
+  const Tensor own = columns_of(own_shard(full, shards(s)), piece.from, piece.count);
   views.push_back(in(Role::x, gathers ? own : all));
   views.push_back(out(Role::y, gathers ? all : own));
 }
@@ -38,7 +39,7 @@ std::vector<Operand> reduction_views(Stage& s, BlockBuilder& b, UnitKind kind, s
   for (std::uint32_t u = 0; u < units; ++u) {
     const Tensor full = flat_kept(s, b, kind, s.states(kind).gradients, u);
     if (s.zero() == 1) {
-      add_shard_views(s, views, full, part(full.count() / dp(s), i, pieces), false);
+      add_shard_views(s, views, full, part(full.count() / shards(s), i, pieces), false);
     } else {
       const Range piece = part(full.columns, i, pieces);
       views.push_back(accumulate(Role::y, columns_of(full, piece.from, piece.count)));
@@ -47,29 +48,60 @@ std::vector<Operand> reduction_views(Stage& s, BlockBuilder& b, UnitKind kind, s
   return views;
 }
 
+// What a reduce_scatter wrote.
+std::vector<Operand> own_shards(const std::vector<Operand>& views) {
+  std::vector<Operand> own;
+  for (const Operand& view : views)
+    if (view.role == Role::y) own.push_back(accumulate(Role::y, view.tensor));
+  return own;
+}
+
+bool has_replicas(const Stage& s) { return s.shard.replicas > 1; }
+
+// Sums what the replicas of a shard hold.
+void reduce_over_replicas(Stage& s, BlockBuilder& b, const std::vector<Operand>& shards) {
+  b.add(OpKind::all_reduce, shards).on(reduce_stream(s)).group(s.shard.replica_group).shards(s.shard.shard_group);
+}
+
+// The whole gradient as it is sent: as it is, or in the type of the mixed-precision policy.
+Tensor sent_gradient(Stage& s, BlockBuilder& b, UnitKind kind, Tensor full) {
+  if (s.reduce_type == s.gradient_type) return full;
+  const Tensor sent =
+      workspace(s, b, std::string(prefix(kind)) + ".reduce_input", s.reduce_type, 1, full.columns);
+  b.add(OpKind::cast, {in(Role::x, full), out(Role::y, sent)}).on(reduce_stream(s)).wait(done(s, b, kind));
+  b.record(full.formal);
+  return sent;
+}
+
 // ZeRO-2 and 3: one unit's full gradient is scattered and dies; the shard is kept, or added to what is kept.
 void reduce_to_shard(Stage& s, BlockBuilder& b, UnitKind kind, bool accumulates) {
   s.gradients_life.fill(Life::dies);
   const Tensor full = flat_gradients(s, b, kind);
   const Tensor kept = flat_kept(s, b, kind, s.states(kind).kept_gradients);
-  const std::string name(prefix(kind));
+  const Tensor sent = sent_gradient(s, b, kind, full);
+  const bool direct = !accumulates && s.reduce_type == s.kept_gradient_type;
   const Tensor target =
-      accumulates ? workspace(s, b, name + ".reduced", s.gradient_type, 1, kept.columns) : kept;
-  const Tensor rows = reshaped(full, dp(s), kept.columns);
+      direct ? kept : workspace(s, b, std::string(prefix(kind)) + ".reduced", s.reduce_type, 1, kept.columns);
+  const Tensor rows = reshaped(sent, s.shard.shards, kept.columns);
   const std::int64_t pieces = pieces_per_unit(s, kind);
   for (std::int64_t i = 0; i < pieces; ++i) {
     const Range piece = part(kept.columns, i, pieces);
     b.add(OpKind::reduce_scatter, {in(Role::x, columns_of(rows, piece.from, piece.count)),
                                    out(Role::y, columns_of(target, piece.from, piece.count))})
         .on(reduce_stream(s))
-        .group(s.gradient_group());
-    if (i == 0) b.wait(done(s, b, kind));
-    if (i == pieces - 1) b.record(full.formal);
+        .group(s.shard.shard_group);
+    if (i == 0 && sent.formal == full.formal) b.wait(done(s, b, kind));
+    if (i == pieces - 1 && sent.formal == full.formal) b.record(full.formal);
   }
-  if (accumulates)
-    b.add(OpKind::add, {in(Role::x, target), accumulate(Role::y, kept)})
-        .on(reduce_stream(s))
-        .record(kept.formal);
+  if (has_replicas(s) && (!accumulates || s.scenario.sharding.replicas_every_microbatch)) {
+    reduce_over_replicas(s, b, {accumulate(Role::y, target)});
+    if (direct) b.record(kept.formal);
+  }
+  if (direct) return;
+  b.add(accumulates ? OpKind::add : OpKind::cast,
+        {in(Role::x, target), accumulates ? accumulate(Role::y, kept) : out(Role::y, kept)})
+      .on(reduce_stream(s))
+      .record(kept.formal);
 }
 
 }  // namespace
@@ -108,8 +140,10 @@ BlockId reduce_gradients(Stage& s, UnitKind kind, std::uint32_t units, bool accu
   const OpKind collective = s.zero() == 1 ? OpKind::reduce_scatter : OpKind::all_reduce;
   const std::int64_t pieces = units > 1 ? 1 : pieces_per_unit(s, kind);
   for (std::int64_t i = 0; i < pieces; ++i) {
-    b.add(collective, reduction_views(s, b, kind, units, i, pieces)).on(reduce_stream(s)).group(s.gradient_group());
+    const std::vector<Operand> views = reduction_views(s, b, kind, units, i, pieces);
+    b.add(collective, views).on(reduce_stream(s)).group(s.zero() == 1 ? s.shard.shard_group : s.gradient_group());
     if (i == 0) b.wait(done(s, b, kind));  // of the first unit: the last to be ready
+    if (s.zero() == 1 && has_replicas(s)) reduce_over_replicas(s, b, own_shards(views));
     b.record(reduced_token(s, b));
   }
   return b.finish();
@@ -123,9 +157,9 @@ BlockId gather_updated_weights(Stage& s, UnitKind kind, std::uint32_t units) {
     std::vector<Operand> views;
     for (std::uint32_t u = 0; u < units; ++u) {
       const Tensor full = flat_kept(s, b, kind, s.states(kind).weights, u);
-      add_shard_views(s, views, full, part(full.count() / dp(s), i, pieces), true);
+      add_shard_views(s, views, full, part(full.count() / shards(s), i, pieces), true);
     }
-    b.add(OpKind::all_gather, views).on(stream).group(s.gradient_group());
+    b.add(OpKind::all_gather, views).on(stream).group(s.shard.shard_group);
     if (i > 0) continue;
     for (std::uint32_t u = 0; u < units; ++u) b.wait(flat_kept(s, b, kind, s.states(kind).weights, u).formal);
   }
@@ -136,37 +170,11 @@ BlockId gather_updated_weights(Stage& s, UnitKind kind, std::uint32_t units) {
   return b.finish();
 }
 
-BlockId gather_layer(Stage& s, bool backward, bool limited) {
-  BlockBuilder b(s.schedule, s.program, backward ? "gather_for_backward" : "gather_for_forward",
-                 backward ? Phase::backward : Phase::forward);
-  s.weights_life.fill(Life::born);
-  const Tensor kept = flat_kept(s, b, UnitKind::layer, s.layer.kept_weights);
-  const Tensor full = flat_weights(s, b, UnitKind::layer);
-  const int ahead = static_cast<int>(s.prefetch()) + 1;
-  b.add(OpKind::all_gather, {in(Role::x, kept), out(Role::y, full)})
-      .on(Stream::data)
-      .group(s.gradient_group())
-      .wait(kept.formal)
-      .wait(layer_done(s, b))  // who used the gathered copy last
-      .record(full.formal);
-  if (limited) b.wait(layer_done(s, b, backward ? ahead : -ahead));
-  return b.finish();
-}
-
-BlockId gather_end(Stage& s, UnitKind kind) {
-  BlockBuilder b(s.schedule, s.program, kind == UnitKind::head ? "gather_head" : "gather_embedding",
-                 Phase::forward);
-  s.weights_life.fill(Life::born);
-  const Tensor kept = flat_kept(s, b, kind, s.states(kind).kept_weights);
-  const Tensor full = flat_weights(s, b, kind);
-  b.add(OpKind::all_gather, {in(Role::x, kept), out(Role::y, full)})
-      .on(Stream::data)
-      .group(s.gradient_group())
-      .wait(kept.formal)
-      .record(full.formal);
-  // Who used the gathered copy last: the unit's own blocks or, of a tied embedding, the head's.
-  b.wait(done(s, b, kind));
-  if (kind == UnitKind::embedding && s.has_head) b.wait(done(s, b, UnitKind::head));
+BlockId reduce_replicas(Stage& s, UnitKind kind) {
+  BlockBuilder b(s.schedule, s.program, "reduce_replicas", Phase::backward);
+  const Tensor kept = flat_kept(s, b, kind, s.states(kind).kept_gradients);
+  reduce_over_replicas(s, b, {accumulate(Role::y, kept)});
+  b.record(kept.formal);
   return b.finish();
 }
 

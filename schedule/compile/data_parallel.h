@@ -1,5 +1,5 @@
 // Traffic between data-parallel ranks: gradients summed (all_reduce, or reduce_scatter to shards under ZeRO),
-// weights gathered (ZeRO-1 and 2 after the optimizer, ZeRO-3 before each use). Rajbhandari et al. 2020
+// weights gathered (ZeRO-1 and 2 after the optimizer; ZeRO-3 before use: gathers.h). Rajbhandari et al. 2020
 // (ZeRO); buckets as the scenario's policy says. A bucket is a run of whole layers, or a part of one layer
 // where that is larger.
 #pragma once
@@ -19,10 +19,8 @@ BlockId reduce_gradients(Stage& s, UnitKind kind, std::uint32_t units, bool accu
 // the update.
 BlockId gather_updated_weights(Stage& s, UnitKind kind, std::uint32_t units);
 
-// ZeRO-3: gathers a layer's weights for its forward or backward. `limited`: not before the unit that lies
-// prefetch_units + 1 back has released its own.
-BlockId gather_layer(Stage& s, bool backward, bool limited);
-BlockId gather_end(Stage& s, UnitKind kind);  // the embedding's or the head's
+// ZeRO-2 and 3 where replicas are summed once a step: the sum of the kept shards.
+BlockId reduce_replicas(Stage& s, UnitKind kind);
 
 // Sends only the largest gradients (top-k), in place of reduce_gradients.
 BlockId reduce_compressed(Stage& s, UnitKind kind);

@@ -43,7 +43,7 @@ BlockId input_block(Stage& s, bool tokens, bool labels) {
 
 BlockId embedding_forward(Stage& s) {
   BlockBuilder b(s.schedule, s.program, "embedding.forward", Phase::forward);
-  s.weights_life.fill(Life::dies);
+  s.weights_life.fill(end_weights_life(s, kUnit, false, false));
   const bool normed = s.model().embedding_norm, dropped = s.scenario.training.dropout > 0.0;
   const Tensor tokens = slot_tensor(s, b, "tokens", DataType::int32, Life::bound, s.z.tokens, 1);
   const bool alone = s.chunks > 1 && s.layers_of_chunk.front() == 0;  // sent on as it is
@@ -82,9 +82,10 @@ BlockId embedding_forward(Stage& s) {
   return b.finish();
 }
 
-BlockId embedding_backward(Stage& s) {
+BlockId embedding_backward(Stage& s, bool last) {
   BlockBuilder b(s.schedule, s.program, "embedding.backward", Phase::backward);
-  s.weights_life.fill(Life::dies);
+  const Life weights = end_weights_life(s, kUnit, true, last);
+  s.weights_life.fill(weights);
   if (head_begins_embedding_gradient(s))
     s.gradients_life[static_cast<std::size_t>(kUnit)] = Life::bound;
   else
@@ -118,6 +119,9 @@ BlockId embedding_backward(Stage& s) {
   b.add(OpKind::embedding_backward, {in(Role::dy, full), in(Role::tokens, tokens),
                                      accumulate(Role::dw, gradient_of(s, b, kUnit, "token"))})
       .group(kTensor);
+  // Without a norm the backward reads no weights; those that stayed gathered end here.
+  if (s.zero() == 3 && s.keep(kUnit) != Keep::use && weights == Life::dies && !s.model().embedding_norm)
+    b.release(s.embedding.weights, {});
   b.end_records(done(s, b, kUnit));
   return b.finish();
 }

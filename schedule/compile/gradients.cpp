@@ -6,8 +6,8 @@
 namespace orrery::schedule {
 
 void begin_gradients(Stage& s, BlockBuilder& b, UnitKind kind) {
-  s.gradients_life[static_cast<std::size_t>(kind)] = Life::born;
-  if (s.zero() < 2) return;
+  s.gradients_life[static_cast<std::size_t>(kind)] = s.accumulates_whole() ? Life::bound : Life::born;
+  if (s.zero() < 2 || s.accumulates_whole()) return;
   const Tensor gradients = flat_gradients(s, b, kind);
   b.begin_after(gradients.formal);
   b.add(OpKind::fill, {out(Role::y, gradients)});

@@ -38,6 +38,13 @@ KernelShape loss_shape(const Stage& s) {
   return {.scale = 1.0 / (static_cast<double>(t.global_batch) * static_cast<double>(t.sequence_length))};
 }
 
+// A tied table that stays gathered for the embedding's own blocks ends with the last of those.
+void set_weights_life(Stage& s, bool backward, bool last) {
+  s.weights_life.fill(end_weights_life(s, UnitKind::head, backward, last));
+  if (s.has_embedding && s.keep(UnitKind::embedding) != Keep::use)
+    s.weights_life[static_cast<std::size_t>(UnitKind::embedding)] = Life::bound;
+}
+
 void cross_entropy(Stage& s, BlockBuilder& b, Tensor logits, Tensor labels) {
   const Tensor stats = slot_tensor(s, b, "loss.stats", DataType::fp32, Life::born, s.z.tokens, 4);
   const auto reduce = [&](Tensor part, Reduce op) {
@@ -58,11 +65,23 @@ void cross_entropy(Stage& s, BlockBuilder& b, Tensor logits, Tensor labels) {
 
 }  // namespace
 
+Life end_weights_life(const Stage& s, UnitKind kind, bool backward, bool last) {
+  switch (s.keep(kind)) {
+    case Keep::use:
+      return Life::dies;
+    case Keep::microbatch:
+      return backward ? Life::dies : Life::bound;
+    case Keep::step:
+      return backward && last ? Life::dies : Life::bound;
+  }
+  return Life::bound;
+}
+
 bool head_begins_embedding_gradient(const Stage& s) { return s.has_head && tied(s); }
 
 BlockId head_forward(Stage& s) {
   BlockBuilder b(s.schedule, s.program, "head.forward", Phase::forward);
-  s.weights_life.fill(Life::dies);
+  set_weights_life(s, false, false);
   const Tensor x = head_input(s, b, Life::bound), norm = head_norm(s, b, Life::born);
   const Tensor labels = slot_tensor(s, b, "labels", DataType::int32, Life::bound, s.z.tokens, 1);
   b.begin_after(x.formal);
@@ -85,9 +104,9 @@ BlockId head_forward(Stage& s) {
   return b.finish();
 }
 
-BlockId head_backward(Stage& s) {
+BlockId head_backward(Stage& s, bool last) {
   BlockBuilder b(s.schedule, s.program, "head.backward", Phase::backward);
-  s.weights_life.fill(Life::dies);
+  set_weights_life(s, true, last);
   begin_gradients(s, b, UnitKind::head);
   if (tied(s)) begin_gradients(s, b, UnitKind::embedding);
   const Tensor x = head_input(s, b, Life::dies), norm = head_norm(s, b, Life::dies);

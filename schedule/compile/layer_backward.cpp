@@ -179,9 +179,9 @@ Tensor attention_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tens
 
 }  // namespace
 
-BlockId layer_backward(Stage& s) {
+BlockId layer_backward(Stage& s, std::uint32_t releases) {
   BlockBuilder b(s.schedule, s.program, "layer.backward", Phase::backward);
-  s.weights_life.fill(Life::dies);
+  s.weights_life.fill(releases > 0 ? Life::dies : Life::bound);
   begin_gradients(s, b, kLayer);
   const Tensor x = hidden_of_layer(s, b, 0, Life::dies), dh = hidden_gradient(s, b, Life::bound);
   b.begin_after(flat_weights(s, b, kLayer).formal);
@@ -198,6 +198,7 @@ BlockId layer_backward(Stage& s) {
     norm_backward(s, b, "norm2", mlp_backward(s, b, t, dh, t.norm2), t.middle, dh, false);
     norm_backward(s, b, "norm1", attention_backward(s, b, t, dh), x, dh, false);
   }
+  release_layers(s, b, releases, true);
   b.end_records(layer_done(s, b));
   return b.finish();
 }

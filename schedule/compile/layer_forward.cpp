@@ -280,9 +280,14 @@ void write_parallel(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x, 
 
 }  // namespace
 
+void release_layers(Stage& s, BlockBuilder& b, std::uint32_t releases, bool ahead) {
+  for (std::uint32_t i = 1; i < releases; ++i)
+    b.release(s.layer.weights, {.base = ahead ? s.layer.margin + i : s.layer.margin - i, .unit_stride = 1});
+}
+
 BlockId layer_forward(Stage& s, const ForwardMode& mode) {
   BlockBuilder b(s.schedule, s.program, mode.name, mode.phase);
-  s.weights_life.fill(mode.releases_weights ? Life::dies : Life::bound);
+  s.weights_life.fill(mode.releases > 0 ? Life::dies : Life::bound);
   const Tensor x = hidden_of_layer(s, b, 0, mode.frees_input ? Life::dies : Life::bound);
   const Life output = mode.keeps_output ? Life::born : Life::local;
   const Tensor y = mode.sends_output ? hidden_outgoing(s, b, output) : hidden_of_layer(s, b, 1, output);
@@ -294,6 +299,7 @@ BlockId layer_forward(Stage& s, const ForwardMode& mode) {
     write_parallel(s, b, t, x, y);
   else
     write_sequential(s, b, t, x, y);
+  release_layers(s, b, mode.releases, false);
   b.end_records(layer_done(s, b));
   return b.finish();
 }

@@ -14,7 +14,7 @@ Tensor norm_tensor(Stage& s, BlockBuilder& b) { return b.tensor(s.norm, {}, Life
 Tensor own_part(Stage& s, BlockBuilder& b, UnitKind kind, BufferId buffer) {
   const Tensor t = flat_kept(s, b, kind, buffer);
   const bool whole = s.program.buffers[buffer.index()].elements == s.unit(kind).elements;
-  return s.zero() >= 1 && whole ? own_shard(t, s.replicas()) : t;
+  return s.zero() >= 1 && whole ? own_shard(t, s.shard.shards) : t;
 }
 
 // Reduced gradients come with the event of the last reduction (ZeRO-0, 1) or of the unit's own (ZeRO-2, 3).
@@ -57,12 +57,21 @@ BlockId zero_gradients(Stage& s, UnitKind kind) {
   return b.finish();
 }
 
+BlockId begin_whole_gradients(Stage& s, UnitKind kind) {
+  BlockBuilder b(s.schedule, s.program, "begin_whole_gradients", Phase::setup);
+  s.gradients_life.fill(Life::born);
+  const Tensor whole = flat_gradients(s, b, kind);
+  b.begin_after(whole.formal);  // reduced in the last step
+  b.add(OpKind::fill, {out(Role::y, whole)});
+  return b.finish();
+}
+
 BlockId gradient_norm(Stage& s, UnitKind kind) {
   BlockBuilder b(s.schedule, s.program, "gradient_norm", Phase::optimizer);
   after_reduction(s, b, kind);
   b.add(OpKind::gradient_norm, {in(Role::x, own_part(s, b, kind, s.states(kind).kept_gradients)),
                                 accumulate(Role::y, norm_tensor(s, b))})
-      .group(s.gradient_group());
+      .group(s.shard.shard_group);
   return b.finish();
 }
 
@@ -74,7 +83,7 @@ BlockId finish_norm(Stage& s) {
   };
   over(s.scenario.parallel.tp, kTensor);
   over(s.scenario.parallel.pp, kPipe);
-  if (s.zero() >= 1) over(s.replicas(), s.gradient_group());
+  if (s.zero() >= 1) over(s.shard.shards, s.shard.shard_group);
   // The event exists even where nothing is reduced: the device's last word on the norm.
   b.add(OpKind::cast, {in(Role::x, norm), out(Role::y, workspace(s, b, "norm.read", DataType::fp32, 1, 1))})
       .record(norm.formal);
@@ -94,7 +103,7 @@ BlockId update_weights(Stage& s, UnitKind kind) {
   add_states(s, b, kind, views);
   if (has_master) views.push_back(out(Role::w, weights));
   const OpKind op = s.scenario.training.optimizer == scenarios::Optimizer::adam ? OpKind::adam : OpKind::sgd;
-  b.add(op, views).group(s.gradient_group()).record(weights.formal);
+  b.add(op, views).group(s.shard.shard_group).record(weights.formal);
   return b.finish();
 }
 
@@ -114,23 +123,23 @@ BlockId update_on_host(Stage& s, UnitKind kind) {
                                          .instances = s.unit_count(kind)});
     return flat_kept(s, b, kind, id);
   };
-  const Tensor host_gradients = on_host("host_gradients", s.gradient_type, gradients.count());
-  const Tensor host_weights = on_host("host_weights", s.weight_type, weights.count());
+  const Tensor host_gradients = on_host("host_gradients", s.kept_gradient_type, gradients.count());
+  const Tensor host_weights = on_host("host_weights", s.kept_weight_type, weights.count());
   const bool reads_norm = s.needs_norm();
   b.add(OpKind::copy_to_host, {in(Role::x, gradients), out(Role::y, host_gradients)})
       .on(Stream::to_host)
-      .group(s.gradient_group())
+      .group(s.shard.shard_group)
       .wait(done(s, b, kind));
   std::vector<Operand> views{in(Role::dw, host_gradients)};
   if (reads_norm) views.push_back(in(Role::norm, norm_tensor(s, b)));
   views.push_back(accumulate(Role::master, flat_kept(s, b, kind, states.master)));
   add_states(s, b, kind, views);
   views.push_back(out(Role::w, host_weights));
-  b.add(OpKind::cpu_adam, views).on(Stream::cpu).group(s.gradient_group());
+  b.add(OpKind::cpu_adam, views).on(Stream::cpu).group(s.shard.shard_group);
   if (reads_norm) b.wait(norm_tensor(s, b).formal);
   b.add(OpKind::copy_to_device, {in(Role::x, host_weights), out(Role::y, weights)})
       .on(Stream::to_device)
-      .group(s.gradient_group())
+      .group(s.shard.shard_group)
       .record(weights.formal);
   return b.finish();
 }

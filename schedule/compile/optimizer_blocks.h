@@ -10,6 +10,9 @@ namespace orrery::schedule {
 BlockId begin_step(Stage& s);  // zeroes what the step accumulates: loss, norm
 BlockId zero_gradients(Stage& s, UnitKind kind);
 
+// ZeRO-2, 3 where whole gradients add up over the microbatches: they begin with the step, at zero.
+BlockId begin_whole_gradients(Stage& s, UnitKind kind);
+
 // The norm of all gradients: a partial sum per unit, then sums over the ranks that hold other parts, then the
 // host reads it (it decides whether the step is taken).
 BlockId gradient_norm(Stage& s, UnitKind kind);

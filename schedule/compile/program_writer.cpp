@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "schedule/compile/data_parallel.h"
+#include "schedule/compile/gathers.h"
 #include "schedule/compile/optimizer_blocks.h"
 
 namespace orrery::schedule {
@@ -15,7 +16,12 @@ namespace {
 
 class Writer {
  public:
-  explicit Writer(Stage& stage) : stage_(stage), messages_(stage) { write_unit_blocks(); }
+  explicit Writer(Stage& stage)
+      : stage_(stage), messages_(stage), gathers_(stage, [this](const auto& name, std::uint32_t unit, const auto& write) {
+          call(once(name, write), unit);
+        }) {
+    write_unit_blocks();
+  }
 
   void begin();
   void step(const StageStep& step, std::uint32_t microbatch_step);
@@ -28,19 +34,20 @@ class Writer {
   void call(BlockId block, std::uint32_t unit);
   void send_and_receive(const std::vector<Message>& messages);
 
-  void forward(std::uint32_t chunk);
+  void forward(std::uint32_t chunk, bool first);
   void backward(std::uint32_t chunk, bool last);
-  void layers_forward(std::uint32_t chunk);
+  void layers_forward(std::uint32_t chunk, bool first);
+  BlockId backward_block(std::uint32_t chunk, std::uint32_t layer, bool last);
   void layers_backward(std::uint32_t chunk, bool last);
   void recompute(std::uint32_t from, std::uint32_t to);
   void layer_done(std::uint32_t unit, std::uint32_t first_unit, bool last);
+  void shard_done(UnitKind kind, std::uint32_t unit, bool last);
   void end_done(UnitKind kind, bool last);  // the embedding's or head's backward
 
-  void gather_until(const std::vector<std::uint32_t>& uses, std::size_t position, bool backward);
-  void gather_for_head();
   void sync_replicated(UnitKind kind, std::uint32_t unit);
   void reduce(UnitKind kind, std::uint32_t unit, std::uint32_t units);
   void reduce_all_late();
+  void begin_whole();
   void gather_updated();
   void update();
 
@@ -62,9 +69,9 @@ class Writer {
 
   Stage& stage_;
   MessageBlocks messages_;
+  Gathers gathers_;
   std::map<std::string, BlockId> blocks_;
   std::uint32_t microbatch_ = 0, microbatch_step_ = 0;
-  std::size_t gathered_ = 0;  // uses whose weights have been asked for
   std::uint32_t layers_in_bucket_ = 0;
 };
 
@@ -87,16 +94,16 @@ void Writer::write_unit_blocks() {
     once("layer.forward", [&] { return layer_forward(stage_, {.saves = !recomputes()}); });
     for (std::uint32_t parity = 0; parity < (stage_.chunks > 1 ? 2U : 1U); ++parity) {
       stage_.gradient_parity = parity;
-      once("layer.backward." + std::to_string(parity), [&] { return layer_backward(stage_); });
+      once("layer.backward." + std::to_string(parity), [&] { return layer_backward(stage_, 1); });
     }
   }
   if (stage_.has_head) {
     stage_.gradient_parity = static_cast<std::uint32_t>(stage_.chunks - 1) % 2;
     once("head.forward", [&] { return head_forward(stage_); });
-    once("head.backward", [&] { return head_backward(stage_); });
+    once("head.backward", [&] { return head_backward(stage_, false); });
   }
   stage_.gradient_parity = 0;
-  if (stage_.has_embedding) once("embedding.backward", [&] { return embedding_backward(stage_); });
+  if (stage_.has_embedding) once("embedding.backward", [&] { return embedding_backward(stage_, false); });
 }
 
 void Writer::send_and_receive(const std::vector<Message>& messages) {
@@ -116,65 +123,44 @@ void Writer::step(const StageStep& step, std::uint32_t microbatch_step) {
   if (step.action.backward)
     backward(step.action.chunk, step.last_of_chunk);
   else
-    forward(step.action.chunk);
+    forward(step.action.chunk, step.first_of_chunk);
   send_and_receive(step.after);
 }
 
 // --- forward
 // ------------------------------------------------------------------------------------------------------
 
-void Writer::gather_for_head() {
-  if (stage_.zero() != 3) return;
-  call(once("gather_end.head", [&] { return gather_end(stage_, UnitKind::head); }), stage_.head_unit);
-  if (stage_.model().tied_embeddings)
-    call(once("gather_end.embedding", [&] { return gather_end(stage_, UnitKind::embedding); }),
-         stage_.embedding_unit);
-}
-
-void Writer::forward(std::uint32_t chunk) {
+void Writer::forward(std::uint32_t chunk, bool first) {
   if (is_first(chunk)) {
     const bool labels = is_last(chunk);
     call(once("input.tokens", [&] { return input_block(stage_, true, labels); }), stage_.embedding_unit);
-    if (stage_.zero() == 3)
-      call(once("gather_end.embedding", [&] { return gather_end(stage_, UnitKind::embedding); }),
-           stage_.embedding_unit);
+    gathers_.embedding(false, first);
     call(blocks_.at("embedding.forward"), stage_.embedding_unit);
   }
-  layers_forward(chunk);
+  layers_forward(chunk, first);
   if (is_last(chunk)) {
     if (!is_first(chunk))
       call(once("input.labels", [&] { return input_block(stage_, false, true); }), stage_.head_unit);
-    gather_for_head();
+    gathers_.head(false, first);
     call(blocks_.at("head.forward"), stage_.head_unit);
   }
 }
 
-// ZeRO-3: before the use at `position`, the weights of it and of the next prefetch_units uses are asked for.
-void Writer::gather_until(const std::vector<std::uint32_t>& uses, std::size_t position, bool backward) {
-  if (stage_.zero() != 3) return;
-  const std::size_t ahead = stage_.prefetch();
-  for (; gathered_ < std::min(uses.size(), position + ahead + 1); ++gathered_) {
-    const std::uint32_t unit = uses[gathered_];
-    const bool limited =
-        backward ? unit + ahead + 1 < static_cast<std::size_t>(stage_.layer_units) : unit >= ahead + 1;
-    const std::string key = std::string("gather.") + (backward ? "b" : "f") + (limited ? "l" : "");
-    call(once(key, [&] { return gather_layer(stage_, backward, limited); }), unit);
-  }
-}
-
-void Writer::layers_forward(std::uint32_t chunk) {
+void Writer::layers_forward(std::uint32_t chunk, bool first_of_chunk) {
   const std::uint32_t first = stage_.first_unit_of_chunk[chunk];
   const auto layers = static_cast<std::uint32_t>(stage_.layers_of_chunk[chunk]);
   std::vector<std::uint32_t> uses(layers);
   for (std::uint32_t l = 0; l < layers; ++l) uses[l] = first + l;
-  gathered_ = 0;
+  gathers_.begin(uses, first, false, first_of_chunk);
   const auto every = static_cast<std::uint32_t>(stage_.scenario.training.recompute_every);
   for (std::uint32_t l = 0; l < layers; ++l) {
-    gather_until(uses, l, false);
+    gathers_.until(l);
     ForwardMode mode{.saves = !recomputes()};
     mode.frees_input = recomputes() && l % every != 0;
     mode.sends_output = stage_.chunks > 1 && l + 1 == layers && !is_last(chunk);
+    mode.releases = gathers_.released_by(uses[l], false, false);
     mode.name += std::string(mode.frees_input ? ".dropping" : "") + (mode.sends_output ? ".outgoing" : "");
+    if (mode.releases != 1) mode.name += mode.releases == 0 ? ".keeping" : ".releasing" + std::to_string(mode.releases);
     call(once(mode.name, [&] { return layer_forward(stage_, mode); }), uses[l]);
   }
 }
@@ -184,16 +170,17 @@ void Writer::layers_forward(std::uint32_t chunk) {
 
 void Writer::backward(std::uint32_t chunk, bool last) {
   if (is_last(chunk)) {
-    gather_for_head();
-    call(blocks_.at("head.backward"), stage_.head_unit);
+    gathers_.head(true, false);
+    call(once(stage_.step_ends("head.backward", UnitKind::head, last), [&] { return head_backward(stage_, last); }),
+         stage_.head_unit);
     end_done(UnitKind::head, last);
   }
   layers_backward(chunk, last);
   if (is_first(chunk)) {
-    if (stage_.zero() == 3 && stage_.model().embedding_norm)
-      call(once("gather_end.embedding", [&] { return gather_end(stage_, UnitKind::embedding); }),
-           stage_.embedding_unit);
-    call(blocks_.at("embedding.backward"), stage_.embedding_unit);
+    if (stage_.model().embedding_norm) gathers_.embedding(true, false);
+    call(once(stage_.step_ends("embedding.backward", UnitKind::embedding, last),
+              [&] { return embedding_backward(stage_, last); }),
+         stage_.embedding_unit);
     end_done(UnitKind::embedding, last);
   }
 }
@@ -207,10 +194,20 @@ void Writer::recompute(std::uint32_t from, std::uint32_t to) {
                 return layer_forward(stage_, {.name = name,
                                               .phase = Phase::recompute,
                                               .keeps_output = keeps,
-                                              .releases_weights = false});
+                                              .releases = 0});
               }),
          unit);
   }
+}
+
+BlockId Writer::backward_block(std::uint32_t chunk, std::uint32_t layer, bool last) {
+  const std::uint32_t releases = gathers_.released_by(layer, true, last);
+  std::string key = "layer.backward." + std::to_string(chunk % 2 * (stage_.chunks > 1 ? 1 : 0));
+  if (releases != 1) key += ".releases" + std::to_string(releases);
+  return once(key, [&] {
+    stage_.gradient_parity = stage_.chunks > 1 ? chunk % 2 : 0;
+    return layer_backward(stage_, releases);
+  });
 }
 
 void Writer::layers_backward(std::uint32_t chunk, bool last) {
@@ -223,17 +220,16 @@ void Writer::layers_backward(std::uint32_t chunk, bool last) {
     for (std::uint32_t l = begin; l < end; ++l) uses.push_back(first + l);
     end = begin;
   }
-  gathered_ = 0;
+  gathers_.begin(uses, first, true, false);
   layers_in_bucket_ = 0;
   std::size_t position = 0;
   for (std::uint32_t end = layers; end > 0;) {
     const std::uint32_t begin = (end - 1) / every * every;
     position += end - begin;
-    gather_until(uses, position - 1, true);
+    gathers_.until(position - 1);
     if (recomputes()) recompute(first + begin, first + end);
     for (std::uint32_t l = end; l > begin; --l) {
-      call(blocks_.at("layer.backward." + std::to_string(chunk % 2 * (stage_.chunks > 1 ? 1 : 0))),
-           first + l - 1);
+      call(backward_block(chunk, first + l - 1, last), first + l - 1);
       layer_done(first + l - 1, first, last);
     }
     end = begin;
@@ -242,11 +238,7 @@ void Writer::layers_backward(std::uint32_t chunk, bool last) {
 
 // A layer's backward is over: complete gradients go to their bucket.
 void Writer::layer_done(std::uint32_t unit, std::uint32_t first_unit, bool last) {
-  if (stage_.zero() >= 2) {
-    sync_replicated(UnitKind::layer, unit);
-    reduce(UnitKind::layer, unit, 1);
-    return;
-  }
+  if (stage_.zero() >= 2) return shard_done(UnitKind::layer, unit, last);
   if (!last) return;
   sync_replicated(UnitKind::layer, unit);
   if (!data_parallel() || !stage_.scenario.overlap.gradient_reduce) return;
@@ -256,11 +248,23 @@ void Writer::layer_done(std::uint32_t unit, std::uint32_t first_unit, bool last)
   layers_in_bucket_ = 0;
 }
 
+// ZeRO-2 and 3: the gradient goes to its shards, after every microbatch or after the last.
+void Writer::shard_done(UnitKind kind, std::uint32_t unit, bool last) {
+  if (stage_.accumulates_whole() && !last) return;
+  sync_replicated(kind, unit);
+  reduce(kind, unit, 1);
+  const bool apart = !stage_.accumulates_whole() && stage_.schedule.microbatches > 1 &&
+                     !stage_.scenario.sharding.replicas_every_microbatch;
+  if (last && apart && stage_.shard.replicas > 1)
+    call(once("replicas." + std::to_string(static_cast<int>(kind)), [&] { return reduce_replicas(stage_, kind); }), unit);
+}
+
 void Writer::end_done(UnitKind kind, bool last) {
-  if (stage_.zero() < 2 && !last) return;
+  if (stage_.zero() >= 2) return shard_done(kind, unit_of(kind), last);
+  if (!last) return;
   sync_replicated(kind, unit_of(kind));
   const bool late = kind == UnitKind::embedding && stage_.tied_across;
-  if (stage_.zero() >= 2 || (data_parallel() && stage_.scenario.overlap.gradient_reduce && !late))
+  if (data_parallel() && stage_.scenario.overlap.gradient_reduce && !late)
     reduce(kind, unit_of(kind), 1);
 }
 
@@ -276,7 +280,7 @@ void Writer::sync_replicated(UnitKind kind, std::uint32_t unit) {
 }
 
 void Writer::reduce(UnitKind kind, std::uint32_t unit, std::uint32_t units) {
-  const bool accumulates = stage_.schedule.microbatches > 1;
+  const bool accumulates = stage_.schedule.microbatches > 1 && !stage_.accumulates_whole();
   const std::string key = "reduce." + std::to_string(static_cast<int>(kind)) + "." + std::to_string(units);
   if (stage_.scenario.compression.top_k > 0.0) {
     for (std::uint32_t u = units; u > 0; --u)
@@ -300,9 +304,19 @@ void Writer::begin() {
          stage_.embedding_unit);
   if (stage_.has_head)
     call(once("zero.head", [&] { return zero_gradients(stage_, UnitKind::head); }), stage_.head_unit);
+  if (stage_.accumulates_whole()) begin_whole();
   // Behind the gradients: where states are on the host, those waited for the updates that read the norm.
   call(once("begin_step", [&] { return begin_step(stage_); }), 0);
   if (stage_.scenario.overlap.parameter_gather) gather_updated();
+}
+
+void Writer::begin_whole() {
+  const auto begin = [&](UnitKind kind, std::uint32_t unit) {
+    call(once("whole." + std::to_string(static_cast<int>(kind)), [&] { return begin_whole_gradients(stage_, kind); }), unit);
+  };
+  for (std::uint32_t u = 0; u < static_cast<std::uint32_t>(stage_.layer_units); ++u) begin(UnitKind::layer, u);
+  if (has_embedding_unit()) begin(UnitKind::embedding, stage_.embedding_unit);
+  if (stage_.has_head) begin(UnitKind::head, stage_.head_unit);
 }
 
 // ZeRO-1 and 2. Overlapped, at the start of the step: each unit's own message, in the order of the

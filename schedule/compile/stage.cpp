@@ -32,8 +32,15 @@ void choose_types(Stage& s) {
                       : p == hardware::Precision::bf16 ? DataType::bf16
                       : p == hardware::Precision::fp8  ? DataType::bf16
                                                        : DataType::fp32;
-  s.weight_type = s.scenario.recipe.weight_bytes == 4 ? DataType::fp32 : s.activation_type;
-  s.gradient_type = s.scenario.recipe.gradient_bytes == 4 ? DataType::fp32 : s.activation_type;
+  const scenarios::Recipe& recipe = s.scenario.recipe;
+  const auto type = [&](int bytes) { return bytes == 4 ? DataType::fp32 : s.activation_type; };
+  s.kept_weight_type = s.weight_type = type(recipe.weight_bytes);
+  s.kept_gradient_type = s.gradient_type = s.reduce_type = type(recipe.gradient_bytes);
+  if (s.zero() != 3 || recipe.gathered_bytes == 0) return;
+  s.weight_type = type(recipe.gathered_bytes);
+  s.reduce_type = type(recipe.reduce_bytes);
+  // Whole gradients that add up over microbatches do so in the type in which they are reduced.
+  s.gradient_type = s.accumulates_whole() ? s.reduce_type : s.weight_type;
 }
 
 void add_units(Stage& s) {
@@ -73,7 +80,7 @@ UnitStates declare_states(Stage& s, const std::string& prefix, std::int64_t elem
                           std::uint32_t unit_stride) {
   const scenarios::Recipe& recipe = s.scenario.recipe;
   const scenarios::Training& training = s.scenario.training;
-  const std::int64_t shard = elements / s.replicas();
+  const std::int64_t shard = elements / s.shard.shards;
   const int zero = s.zero();
   const bool on_host = s.scenario.offload.optimizer == scenarios::OffloadTarget::cpu;
   const auto state = [&](const char* name, BufferKind kind, DataType type, std::int64_t n,
@@ -88,16 +95,17 @@ UnitStates declare_states(Stage& s, const std::string& prefix, std::int64_t elem
   };
   UnitStates u;
   u.unit_stride = unit_stride;
-  u.kept_weights = state("weights", BufferKind::weight, s.weight_type, zero == 3 ? shard : elements);
+  u.kept_weights = state("weights", BufferKind::weight, s.kept_weight_type, zero == 3 ? shard : elements);
   u.weights = u.kept_weights;
   if (zero == 3) {
+    u.margin = unit_stride == 0 ? 0 : static_cast<std::uint32_t>(s.scenario.sharding.unit_layers - 1);
     u.weights = declare(s.program, {.name = prefix + ".gathered_weights",
                                     .kind = BufferKind::weight,
                                     .type = s.weight_type,
                                     .elements = elements,
-                                    .instances = count});
+                                    .instances = count + u.margin});
   }
-  u.kept_gradients = state("gradients", BufferKind::gradient, s.gradient_type, zero >= 2 ? shard : elements);
+  u.kept_gradients = state("gradients", BufferKind::gradient, s.kept_gradient_type, zero >= 2 ? shard : elements);
   u.gradients = u.kept_gradients;
   if (zero >= 2)
     u.gradients = declare(s.program, {.name = prefix + ".full_gradients",
@@ -109,7 +117,7 @@ UnitStates declare_states(Stage& s, const std::string& prefix, std::int64_t elem
   // The host updates a copy of its own even where the recipe has no fp32 master weights.
   u.master = u.kept_weights;
   if (recipe.master_weights || on_host)
-    u.master = state("master", BufferKind::optimizer, recipe.master_weights ? DataType::fp32 : s.weight_type,
+    u.master = state("master", BufferKind::optimizer, recipe.master_weights ? DataType::fp32 : s.kept_weight_type,
                      states, on_host);
   const DataType moment = recipe.optimizer_state_bytes == 4 ? s.activation_type : DataType::fp32;
   if (training.optimizer == scenarios::Optimizer::adam) {
@@ -122,11 +130,11 @@ UnitStates declare_states(Stage& s, const std::string& prefix, std::int64_t elem
 }
 
 void bind_unit(const Stage& s, Unit& unit, std::uint32_t instance, const UnitStates& states) {
-  const std::int64_t shards = s.replicas();
-  unit.weight_shards = s.zero() == 3 ? shards : 1;
-  unit.gradient_shards = s.zero() >= 1 ? shards : 1;
-  unit.optimizer_shards = s.zero() >= 1 ? shards : 1;
-  unit.shard_group = s.gradient_group();
+  unit.weight_shards = s.zero() == 3 ? s.shard.shards : 1;
+  unit.gradient_shards = s.shard.shards;
+  unit.optimizer_shards = s.shard.shards;
+  unit.shard_group = s.shard.shard_group;
+  unit.replica_group = s.shard.replica_group;
   unit.weights = {states.kept_weights, instance};
   unit.gradients = {states.kept_gradients, instance};
   unit.master = {states.master, instance};
@@ -148,7 +156,11 @@ Tensor slice_of(const Unit& unit, Tensor flat, const std::string& first, const s
 
 Index unit_index(const UnitStates& states) { return {.unit_stride = states.unit_stride}; }
 
-std::uint32_t done_margin(const Stage& s) { return s.zero() == 3 ? s.prefetch() + 1 : 0; }
+// Gathers refer to the layer that lies all units in flight before the first.
+std::uint32_t done_margin(const Stage& s) {
+  const auto unit = static_cast<std::uint32_t>(s.scenario.sharding.unit_layers);
+  return s.zero() == 3 ? s.prefetch(false) * unit + 1 : 0;
+}
 
 }  // namespace
 
@@ -183,6 +195,7 @@ std::string_view prefix(UnitKind kind) {
 void prepare_stage(Stage& s, std::uint32_t slots) {
   s.program.slots = slots;
   s.z = local_sizes(s.scenario);
+  s.shard = shard_plan(s.scenario, s.schedule.groups);
   choose_types(s);
   add_units(s);
   if (s.layer_units > 0)
@@ -300,7 +313,8 @@ std::uint16_t done(Stage& s, BlockBuilder& b, UnitKind kind) {
 Tensor flat_weights(Stage& s, BlockBuilder& b, UnitKind kind) {
   const UnitStates& states = s.states(kind);
   const Life life = s.zero() == 3 ? s.weights_life[static_cast<std::size_t>(kind)] : Life::bound;
-  return b.tensor(states.weights, unit_index(states), life, 1, s.unit(kind).elements);
+  const Index index{.base = states.margin, .unit_stride = states.unit_stride};
+  return b.tensor(states.weights, index, life, 1, s.unit(kind).elements);
 }
 
 Tensor flat_gradients(Stage& s, BlockBuilder& b, UnitKind kind) {

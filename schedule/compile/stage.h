@@ -13,6 +13,7 @@
 #include "scenarios/scenario.h"
 #include "schedule/compile/block_builder.h"
 #include "schedule/compile/pipeline_order.h"
+#include "schedule/compile/sharding.h"
 #include "schedule/ir.h"
 
 namespace orrery::schedule {
@@ -37,6 +38,7 @@ struct UnitStates {
   BufferId gradients, kept_gradients;
   BufferId master, moment1, moment2;
   std::uint32_t unit_stride = 0;  // layers: 1; embedding, head: 0
+  std::uint32_t margin = 0;       // instances of gathered weights before the first unit's, never used
 };
 
 struct Stage {
@@ -52,7 +54,11 @@ struct Stage {
   bool tied_here = false;    // tied embedding, and both ends are on this stage
   bool tied_across = false;  // tied embedding, this stage holds one of the two copies
   Sizes z{};
+  ShardPlan shard{};
+  // What blocks compute with and accumulate into, and what is kept between steps; the same but under FSDP's
+  // mixed-precision policy, which also says in which type gradients are reduced.
   DataType activation_type = DataType::bf16, weight_type = DataType::bf16, gradient_type = DataType::fp32;
+  DataType kept_weight_type = DataType::bf16, kept_gradient_type = DataType::fp32, reduce_type = DataType::fp32;
   std::uint32_t embedding_unit = 0, head_unit = 0;
   UnitStates layer{}, embedding{}, head{};
   BufferId norm{}, loss{}, done{};
@@ -69,16 +75,24 @@ struct Stage {
   bool needs_norm() const {
     return scenario.training.clip_gradient_norm > 0.0 || scenario.training.precision == hardware::Precision::fp16;
   }
-  // Whose members hold the same dense weights: over it gradients are reduced, and ZeRO shards.
+  // Whose members hold the same dense weights: over it gradients are reduced, and ZeRO shards (or over a part of it).
   std::int64_t replicas() const { return scenario.parallel.replicas(); }
-  std::uint8_t gradient_group() const {
-    const std::uint8_t group = find_group(schedule, "gradient");
-    return group == kNoGroup ? std::uint8_t{kData} : group;
-  }
+  std::uint8_t gradient_group() const { return shard.gradient_group; }
   int zero() const { return replicas() > 1 ? scenario.parallel.zero : 0; }
-  // ZeRO-3: layers gathered ahead.
-  std::uint32_t prefetch() const {
-    return static_cast<std::uint32_t>(std::min(scenario.overlap.prefetch_units, layer_units));
+  // ZeRO-3: units of layers gathered ahead.
+  std::uint32_t prefetch(bool backward) const {
+    const std::int64_t units = (layer_units + scenario.sharding.unit_layers - 1) / scenario.sharding.unit_layers;
+    return static_cast<std::uint32_t>(
+        std::min(backward ? scenario.overlap.prefetch_backward : scenario.overlap.prefetch_units, units));
+  }
+  Keep keep(UnitKind kind) const { return zero() == 3 ? keep_of(scenario.sharding, kind) : Keep::step; }
+  // The name of a backward block that differs in the last microbatch, where weights stay gathered for the step.
+  std::string step_ends(std::string block, UnitKind kind, bool last) const {
+    return last && zero() == 3 && keep(kind) == Keep::step ? block + ".last" : block;
+  }
+  // ZeRO-2, 3: whole gradients add up over the microbatches, and only the last one's backward reduces them.
+  bool accumulates_whole() const {
+    return zero() >= 2 && !scenario.sharding.reduce_every_microbatch && schedule.microbatches > 1;
   }
   bool overlaps_pipe() const { return scenario.overlap.pipeline; }
   const models::Architecture& model() const { return scenario.model; }

@@ -112,6 +112,8 @@ void read_attribute(Line& line, TextScope& scope, Op& op, OpCall* call, Given& g
   } else if (word == "in") {
     op.group = read_group(line, scope.schedule);
     given.group = true;
+  } else if (word == "shards") {
+    op.shards = read_group(line, scope.schedule);
   } else if (word == "on") {
     op.stream = line.choice<Stream>("stream");
     given.stream = true;
@@ -134,7 +136,7 @@ void read_attribute(Line& line, TextScope& scope, Op& op, OpCall* call, Given& g
   } else if (call != nullptr && word == "step") {
     call->step = line.count("the step");
   } else {
-    std::vector<std::string> words = {"to",    "from", "peer",    "in",   "on",
+    std::vector<std::string> words = {"to",    "from", "peer",    "in",   "shards", "on",
                                       "phase", "site", "grouped", "wait", "record"};
     if (call != nullptr) words.insert(words.end(), {"unit", "microbatch", "step"});
     line.fail_unknown(token, "attribute of an op", word, words);

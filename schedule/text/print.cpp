@@ -251,6 +251,7 @@ class Printer {
       t += fmt::format(" peer {}", op.peer);
     if (op.group != default_group(op.kind))
       t += " in " + (op.group == kNoGroup ? std::string("none") : group_reference(op.group));
+    if (op.shards != kNoGroup) t += " shards " + group_reference(op.shards);
     if (op.stream != default_stream(op.kind, op.group)) t += fmt::format(" on {}", word_of(op.stream));
     if (op.phase != phase) t += fmt::format(" phase {}", word_of(op.phase));
     if (op.site != 0) t += fmt::format(" site {}", op.site);

@@ -57,8 +57,8 @@ class RankPrinter {
     put("{:7} {:<18} {}", host_index_++, word_of(op.stream), word_of(op.kind));
     if (const std::string shape = shape_text(s_.shapes.at(op.shape)); !shape.empty()) put("({})", shape);
     for (View view : p_.views_of(op)) {
-      if (view.shard_stride != 0 && op.group != kNoGroup)
-        view.offset += s_.groups[op.group].index(rank_) * view.shard_stride;
+      if (view.shard_stride != 0 && shard_group(op) != kNoGroup)
+        view.offset += s_.groups[shard_group(op)].index(rank_) * view.shard_stride;
       view.shard_stride = 0;
       put(" {}", view_text(view, p_.buffer(block, view), names_[view.formal]));
     }

@@ -173,7 +173,7 @@ Regions cut_regions(const Schedule& schedule, const Program& program, std::int64
         if (v.count() == 0) continue;
         const std::size_t buffer = program.formals_of(block)[v.formal].buffer.index();
         const std::int64_t shard =
-            v.shard_stride == 0 ? 0 : schedule.groups[op.group].index(rank) * v.shard_stride;
+            v.shard_stride == 0 ? 0 : schedule.groups[shard_group(op)].index(rank) * v.shard_stride;
         const Strided key{v.offset + shard, v.rows, v.columns, v.rows == 1 ? v.columns : v.row_stride};
         const auto at = distinct[buffer].emplace(key, distinct[buffer].size()).first;
         uses[static_cast<std::size_t>(&v - program.views.data())] = {buffer, at->second, false};

@@ -71,13 +71,14 @@ class ProgramChecker {
     for (std::size_t b = 0; b < p_.buffers.size(); ++b)
       if (p_.buffers[b].elements < 0 || p_.buffers[b].elements > kLargestSize || p_.buffers[b].instances < 1)
         sound = fail(b, "buffer {} has a size out of range", as_name(p_.buffers[b].name));
-    for (const Unit& u : p_.units)
+    for (const Unit& u : p_.units) {
+      if (u.shard_group >= s_.groups.size() && u.optimizer_shards > 1)
+        sound = fail(0, "a unit is sharded over a group that is not there");
       for (const BufferRef& ref : {u.weights, u.gradients, u.master})
         if (ref.buffer.index() >= p_.buffers.size() ||
             ref.instance >= p_.buffers[ref.buffer.index()].instances)
           sound = fail(0, "a unit refers to a buffer or instance that is not there");
-    for (const Unit& u : p_.units)
-      if (u.shard_group >= s_.groups.size()) sound = fail(0, "a unit is sharded in a group that is not there");
+    }
     for (const Formal& f : p_.formals)
       if (f.buffer.index() >= p_.buffers.size())
         sound = fail(0, "a formal refers to a buffer that is not there");
@@ -102,7 +103,7 @@ class ProgramChecker {
             fail(at, "{} of block {} waits for a formal that is not there", name(o.kind), as_name(b.name));
     if (o.record != kNoFormal && o.record >= b.formal_count)
       sound = fail(at, "{} of block {} records on a formal that is not there", name(o.kind), as_name(b.name));
-    if (o.group != kNoGroup && o.group >= s_.groups.size())
+    if ((o.group != kNoGroup && o.group >= s_.groups.size()) || (o.shards != kNoGroup && o.shards >= s_.groups.size()))
       return fail(at, "{} of block {} has a group that is not there", name(o.kind), as_name(b.name));
     for (const View& v : p_.views_of(o)) sound = view(b, o, v, at) && sound;
     if (!sound) return false;
@@ -122,8 +123,8 @@ class ProgramChecker {
     bool sound =
         inside(v.offset) && inside(v.rows) && inside(v.columns) && v.row_stride >= 0 && v.shard_stride >= 0;
     if (sound && v.rows > 0 && v.columns > 0) {
-      const std::int64_t shards = v.shard_stride > 0 && o.group != kNoGroup ? s_.groups[o.group].size : 1;
-      if (v.shard_stride > 0 && o.group == kNoGroup)
+      const std::int64_t shards = v.shard_stride > 0 && shard_group(o) != kNoGroup ? s_.groups[shard_group(o)].size : 1;
+      if (v.shard_stride > 0 && shard_group(o) == kNoGroup)
         return fail(at, "{} of block {} has a sharded view but no group", name(o.kind), as_name(b.name));
       const std::int64_t room = buffer.elements - v.offset - v.columns;  // divisions: no product can overflow
       sound =

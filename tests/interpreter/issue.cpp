@@ -53,8 +53,8 @@ class Issuer {
   std::int64_t offset(const Op& op, const View& view, const Allocation& allocation) const {
     std::int64_t offset = view.offset;
     if (view.shard_stride != 0) {
-      CHECK(op.group < schedule_.groups.size(), "a sharded view needs a group");
-      offset += schedule_.groups[op.group].index(issue_.rank) * view.shard_stride;
+      CHECK(schedule::shard_group(op) < schedule_.groups.size(), "a sharded view needs a group");
+      offset += schedule_.groups[schedule::shard_group(op)].index(issue_.rank) * view.shard_stride;
     }
     if (view.count() == 0) return offset;
     const std::int64_t last = offset + (view.rows - 1) * view.row_stride + view.columns;

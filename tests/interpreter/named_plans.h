@@ -23,6 +23,7 @@ const std::vector<NamedPlan>& recompute_plans();
 const std::vector<NamedPlan>& tensor_plans();
 const std::vector<NamedPlan>& pipeline_plans();
 const std::vector<NamedPlan>& data_plans();
+const std::vector<NamedPlan>& sharding_plans();  // FSDP, HSDP, hpZ, accumulation without reduction
 const std::vector<NamedPlan>& combined_plans();
 
 // The plain plan cut in two and more ways.

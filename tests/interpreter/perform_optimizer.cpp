@@ -17,7 +17,7 @@ const BoundView& bound(const OpContext& c, Role role) {
 }
 
 // Where a view of a unit's flat vector begins: in a buffer with room for the whole vector, at its offset; in a
-// buffer of elements / shards, behind the shards of the lower data-parallel ranks.
+// buffer of elements / shards, behind the shards of the lower ranks of the unit's shard group.
 FlatRange flat_range(const OpContext& c, Role role) {
   const schedule::Unit* const unit = c.issued().unit;
   if (unit == nullptr) throw ScheduleError("an optimizer op needs a unit");

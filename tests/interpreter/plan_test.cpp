@@ -51,6 +51,7 @@ INSTANTIATE_TEST_SUITE_P(Recompute, Plans, testing::ValuesIn(recompute_plans()),
 INSTANTIATE_TEST_SUITE_P(Tensor, Plans, testing::ValuesIn(tensor_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Pipeline, Plans, testing::ValuesIn(pipeline_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Data, Plans, testing::ValuesIn(data_plans()), name_of);
+INSTANTIATE_TEST_SUITE_P(Sharding, Plans, testing::ValuesIn(sharding_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Combined, Plans, testing::ValuesIn(combined_plans()), name_of);
 
 // The other architectures under the plans that treat their parts differently.

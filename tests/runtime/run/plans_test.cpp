@@ -41,6 +41,7 @@ INSTANTIATE_TEST_SUITE_P(Recompute, Plans, all_of(interpreter::recompute_plans()
 INSTANTIATE_TEST_SUITE_P(Tensor, Plans, all_of(interpreter::tensor_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Pipeline, Plans, all_of(interpreter::pipeline_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Data, Plans, all_of(interpreter::data_plans()), name_of);
+INSTANTIATE_TEST_SUITE_P(Sharding, Plans, all_of(interpreter::sharding_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Combined, Plans, all_of(interpreter::combined_plans()), name_of);
 
 // The generated pattern can be learned, and is.

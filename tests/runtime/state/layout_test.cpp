@@ -145,7 +145,7 @@ void place(Where& where, const Job& job, std::int64_t rank, const Unit& unit, sc
   const schedule::Buffer& buffer = job.schedule.program_of(rank).buffers[ref.buffer.index()];
   const std::int64_t tensor = job.schedule.groups[schedule::kTensor].index(rank);
   const std::int64_t first =
-      shards == 1 ? 0 : job.schedule.groups[schedule::kData].index(rank) * unit.elements / shards;
+      shards == 1 ? 0 : job.schedule.groups[unit.shard_group].index(rank) * unit.elements / shards;
   const std::int64_t last = first + unit.elements / shards;
   const std::string prefix = unit.kind == schedule::UnitKind::layer       ? fmt::format("layer{}.", unit.layer)
                              : unit.kind == schedule::UnitKind::embedding ? "embedding."

@@ -113,6 +113,24 @@ const std::vector<Plan> kPlans = {
        tp(s, 2);
        dp(s, 3, 3);
      }},
+    {"DP4 ZeRO-1 in groups of two",
+     [](Scenario& s) {
+       dp(s, 4, 1);
+       s.sharding.group = 2;
+     }},
+    {"DP4 ZeRO-3 in groups of two, fp32 shards of bf16 weights",
+     [](Scenario& s) {
+       dp(s, 4, 3);
+       s.sharding.group = 2;
+       s.recipe.weight_bytes = s.recipe.gradient_bytes = s.recipe.reduce_bytes = 4;
+       s.recipe.gathered_bytes = 2;
+       s.recipe.master_weights = false;
+     }},
+    {"DP4 ZeRO-3 with secondary shards of two",
+     [](Scenario& s) {
+       dp(s, 4, 3);
+       s.sharding.secondary = 2;
+     }},
     {"TP2 PP2 DP2", [](Scenario& s) { three(s, 0); }},
     {"TP2 PP2 DP2 ZeRO-1", [](Scenario& s) { three(s, 1); }},
     {"TP2 PP2 DP2 ZeRO-3", [](Scenario& s) { three(s, 3); }},

@@ -1,0 +1,208 @@
+#include "schedule/compile/gathers.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace orrery::schedule {
+namespace {
+
+Phase phase_of(bool backward) { return backward ? Phase::backward : Phase::forward; }
+std::string suffix(UnitKind kind, bool backward) { return std::string(prefix(kind)) + (backward ? ".b" : ".f"); }
+
+// Embedding and head may be used twice in a direction, so a part that comes and goes is the layers' only.
+bool has_secondary(const Stage& s, UnitKind kind) {
+  return s.shard.secondary > 0 && s.keep(kind) == Keep::use && (kind == UnitKind::layer || s.shard.secondary_stays);
+}
+bool from_secondary(const Stage& s, UnitKind kind, bool backward) { return backward && has_secondary(s, kind); }
+bool keeps_secondary(const Stage& s, UnitKind kind, bool backward) { return !backward && has_secondary(s, kind); }
+bool prepares(const Stage& s, UnitKind kind, bool backward) {
+  return s.kept_weight_type != s.weight_type && !from_secondary(s, kind, backward);
+}
+
+// A part of one unit's flat vector beside what is kept: an instance for every unit.
+Tensor part_tensor(Stage& s, BlockBuilder& b, UnitKind kind, const char* name, std::int64_t parts, Life life,
+                   bool persistent = false) {
+  const std::int64_t elements = s.unit(kind).elements / parts;
+  const BufferId id = declare_once(s, {.name = std::string(prefix(kind)) + name,
+                                       .kind = persistent ? BufferKind::weight : BufferKind::communication,
+                                       .type = s.weight_type,
+                                       .persistent = persistent,
+                                       .elements = elements,
+                                       .instances = s.unit_count(kind)});
+  return b.tensor(id, {.unit_stride = s.states(kind).unit_stride}, persistent ? Life::bound : life, 1, elements);
+}
+
+Tensor sent_shard(Stage& s, BlockBuilder& b, UnitKind kind, Life life) {
+  return part_tensor(s, b, kind, ".sent_weights", s.shard.shards, life);
+}
+Tensor secondary_shard(Stage& s, BlockBuilder& b, UnitKind kind, Life life) {
+  return part_tensor(s, b, kind, ".secondary_weights", s.shard.secondary, life, s.shard.secondary_stays);
+}
+
+// The shard in the type that travels.
+BlockId prepare_block(Stage& s, UnitKind kind, bool backward) {
+  BlockBuilder b(s.schedule, s.program, "cast_shard", phase_of(backward));
+  const Tensor kept = flat_kept(s, b, kind, s.states(kind).kept_weights);
+  b.add(OpKind::cast, {in(Role::x, kept), out(Role::y, sent_shard(s, b, kind, Life::born))})
+      .on(Stream::data)
+      .wait(kept.formal);
+  return b.finish();
+}
+
+const char* gather_name(UnitKind kind, bool backward) {
+  switch (kind) {
+    case UnitKind::layer:
+      return backward ? "gather_for_backward" : "gather_for_forward";
+    case UnitKind::embedding:
+      return "gather_embedding";
+    case UnitKind::head:
+      return "gather_head";
+  }
+  return "";
+}
+
+struct GatherMode {
+  bool backward = false, grouped = false;
+  int behind = 0;  // the layer whose end is awaited, relative to this one; 0: none
+};
+
+BlockId gather_block(Stage& s, UnitKind kind, const GatherMode& mode) {
+  const bool secondary = from_secondary(s, kind, mode.backward);
+  BlockBuilder b(s.schedule, s.program, gather_name(kind, mode.backward), phase_of(mode.backward));
+  s.weights_life.fill(Life::born);
+  const Tensor kept = flat_kept(s, b, kind, s.states(kind).kept_weights);
+  const Tensor source = secondary                             ? secondary_shard(s, b, kind, Life::dies)
+                        : prepares(s, kind, mode.backward) ? sent_shard(s, b, kind, Life::dies)
+                                                              : kept;
+  const Tensor full = flat_weights(s, b, kind);
+  b.add(OpKind::all_gather, {in(Role::x, source), out(Role::y, full)})
+      .on(Stream::data)
+      .group(secondary ? s.shard.secondary_group : s.shard.shard_group);
+  if (source.formal == kept.formal) b.wait(kept.formal);
+  b.wait(done(s, b, kind)).record(full.formal);  // behind who used the gathered copy last
+  // Of a tied embedding, that may have been the head.
+  if (kind == UnitKind::embedding && s.has_head) b.wait(done(s, b, UnitKind::head));
+  if (mode.behind != 0) b.wait(layer_done(s, b, mode.behind));
+  if (mode.grouped) b.grouped();
+  return b.finish();
+}
+
+// Each rank of a node keeps its part of what was gathered, for the backward.
+BlockId keep_block(Stage& s, UnitKind kind) {
+  BlockBuilder b(s.schedule, s.program, "keep_secondary", Phase::forward);
+  s.weights_life.fill(Life::bound);
+  const Tensor full = flat_weights(s, b, kind);
+  b.add(OpKind::cast, {in(Role::x, own_shard(full, s.shard.secondary)),
+                       out(Role::y, secondary_shard(s, b, kind, Life::born))})
+      .on(Stream::data)
+      .group(s.shard.secondary_group)
+      .record(full.formal);
+  return b.finish();
+}
+
+BlockId limit_block(Stage& s, bool backward, int behind) {
+  BlockBuilder b(s.schedule, s.program, "limit_gathers", phase_of(backward));
+  b.add(OpKind::host_wait, {}).on(Stream::host).wait(layer_done(s, b, behind));
+  return b.finish();
+}
+
+}  // namespace
+
+Gathers::Run Gathers::run_of(std::uint32_t layer) const {
+  const auto size = static_cast<std::uint32_t>(stage_.scenario.sharding.unit_layers);
+  const std::uint32_t first = first_layer_ + (layer - first_layer_) / size * size;
+  return {first, std::min(size, first_layer_ + layers_ - first)};
+}
+
+bool Gathers::gathers(UnitKind kind, bool backward, bool first) const {
+  if (stage_.zero() != 3) return false;
+  switch (stage_.keep(kind)) {
+    case Keep::use:
+      return true;
+    case Keep::microbatch:
+      return !backward;
+    case Keep::step:
+      return !backward && first;
+  }
+  return false;
+}
+
+void Gathers::begin(const std::vector<std::uint32_t>& order, std::uint32_t first_layer, bool backward, bool first) {
+  active_ = gathers(UnitKind::layer, backward, first);
+  first_layer_ = first_layer;
+  layers_ = static_cast<std::uint32_t>(order.size());
+  backward_ = backward;
+  gathered_ = 0;
+  runs_.clear();
+  run_at_.clear();
+  for (const std::uint32_t layer : order) {
+    const Run run = run_of(layer);
+    if (runs_.empty() || runs_.back().first != run.first) runs_.push_back(run);
+    run_at_.push_back(runs_.size() - 1);
+  }
+}
+
+void Gathers::until(std::size_t position) {
+  if (!active_) return;
+  const std::size_t end = std::min(runs_.size(), run_at_[position] + stage_.prefetch(backward_) + 1);
+  for (; gathered_ < end; ++gathered_) gather(runs_[gathered_]);
+}
+
+void Gathers::gather(Run run) {
+  // Units in flight: the gather follows the last layer that the one so far back has for this direction.
+  const std::int64_t apart = (std::int64_t{stage_.prefetch(backward_)} + 1) * stage_.scenario.sharding.unit_layers;
+  const std::int64_t awaited = backward_ ? run.first + apart : std::int64_t{run.first} - apart + stage_.scenario.sharding.unit_layers - 1;
+  const bool limited = stage_.keep(UnitKind::layer) == Keep::use && awaited >= 0 && awaited < stage_.layer_units;
+  const bool on_host = limited && stage_.scenario.sharding.limit_on_host;
+  const auto behind = static_cast<int>(awaited - run.first);
+  if (on_host)
+    emit_("limit." + std::to_string(behind), run.first, [&] { return limit_block(stage_, backward_, behind); });
+  const std::string name = suffix(UnitKind::layer, backward_);
+  const auto each = [&](const std::string& key, const std::function<BlockId(std::uint32_t)>& write) {
+    for (std::uint32_t i = 0; i < run.count; ++i)
+      emit_(key + (i + 1 < run.count ? ".more" : "") + (i > 0 ? ".next" : ""), run.first + i, [&] { return write(i); });
+  };
+  if (prepares(stage_, UnitKind::layer, backward_))
+    each("prepare." + name, [&](std::uint32_t) { return prepare_block(stage_, UnitKind::layer, backward_); });
+  const bool on_device = limited && !on_host;
+  each("gather." + name + (on_device ? ".limited" + std::to_string(behind) : ""), [&](std::uint32_t i) {
+    return gather_block(stage_, UnitKind::layer,
+                        {.backward = backward_, .grouped = i + 1 < run.count, .behind = on_device && i == 0 ? behind : 0});
+  });
+  if (keeps_secondary(stage_, UnitKind::layer, backward_))
+    each("keep." + name, [&](std::uint32_t) { return keep_block(stage_, UnitKind::layer); });
+}
+
+std::uint32_t Gathers::released_by(std::uint32_t layer, bool backward, bool last) const {
+  if (stage_.zero() != 3) return 0;
+  const Keep keep = stage_.keep(UnitKind::layer);
+  if (keep != Keep::use && !backward) return 0;
+  if (keep == Keep::step && !last) return 0;
+  const Run run = run_of(layer);
+  const std::uint32_t end = backward ? run.first : run.first + run.count - 1;
+  return layer == end ? run.count : 0;
+}
+
+void Gathers::gather_end(UnitKind kind, bool backward) {
+  const std::uint32_t unit = kind == UnitKind::head ? stage_.head_unit : stage_.embedding_unit;
+  const std::string name = suffix(kind, backward);
+  if (prepares(stage_, kind, backward))
+    emit_("prepare." + name, unit, [&] { return prepare_block(stage_, kind, backward); });
+  emit_("gather." + name, unit, [&] { return gather_block(stage_, kind, {.backward = backward}); });
+  if (keeps_secondary(stage_, kind, backward)) emit_("keep." + name, unit, [&] { return keep_block(stage_, kind); });
+}
+
+void Gathers::embedding(bool backward, bool first) {
+  if (gathers(UnitKind::embedding, backward, first)) gather_end(UnitKind::embedding, backward);
+}
+
+void Gathers::head(bool backward, bool first) {
+  if (gathers(UnitKind::head, backward, first)) gather_end(UnitKind::head, backward);
+  if (!stage_.model().tied_embeddings) return;
+  // What stays gathered for the embedding's own forward is there already.
+  const bool held = stage_.has_embedding && stage_.keep(UnitKind::embedding) != Keep::use;
+  if (!held && gathers(UnitKind::embedding, backward, first)) gather_end(UnitKind::embedding, backward);
+}
+
+}  // namespace orrery::schedule

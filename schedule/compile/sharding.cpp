@@ -1,0 +1,71 @@
+// Neighbours on the data-parallel axis (with context parallelism: on both) hold one copy together, so that a shard group lies within a node where it
+// can; replicas stride over the groups.
+#include "schedule/compile/sharding.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/check.h"
+
+namespace orrery::schedule {
+namespace {
+
+std::uint8_t index_of(const std::vector<Group>& groups, std::string_view name) {
+  const auto at = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.name == name; });
+  CHECK(at != groups.end(), name);
+  return static_cast<std::uint8_t>(at - groups.begin());
+}
+
+std::int64_t secondary_of(const scenarios::Scenario& s) {
+  return s.sharding.secondary > 0 ? s.sharding.secondary : s.sharding.reshard_to;
+}
+
+bool sharded(const scenarios::Scenario& s) { return s.parallel.replicas() > 1 && s.parallel.zero > 0; }
+
+}  // namespace
+
+void append_shard_groups(const scenarios::Scenario& s, std::vector<Group>& groups) {
+  if (!sharded(s)) return;
+  const scenarios::Parallel& p = s.parallel;
+  const std::int64_t ranks = p.replicas(), shards = s.sharding.shards(ranks), secondary = secondary_of(s);
+  const std::int64_t first = p.cp > 1 ? std::min(p.cp_stride, p.dp_stride) : p.dp_stride;
+  CHECK(ranks % shards == 0, ranks, shards);
+  const auto append = [&](const char* name, std::int64_t stride, std::int64_t size) {
+    groups.push_back({.name = name, .stride = stride, .size = size, .period = size, .step = 1});
+  };
+  if (shards < ranks) {
+    append("shard", first, shards);
+    append("replica", first * shards, ranks / shards);
+  }
+  if (p.zero == 3 && secondary > 0 && secondary < shards) {
+    CHECK(shards % secondary == 0, shards, secondary);
+    append("secondary", first, secondary);
+  }
+}
+
+ShardPlan shard_plan(const scenarios::Scenario& s, const std::vector<Group>& groups) {
+  ShardPlan plan;
+  if (s.parallel.cp > 1) plan.gradient_group = plan.shard_group = index_of(groups, "gradient");
+  if (!sharded(s)) return plan;
+  plan.shards = s.sharding.shards(s.parallel.replicas());
+  plan.replicas = s.parallel.replicas() / plan.shards;
+  if (plan.replicas > 1) {
+    plan.shard_group = index_of(groups, "shard");
+    plan.replica_group = index_of(groups, "replica");
+  }
+  const std::int64_t secondary = secondary_of(s);
+  if (s.parallel.zero == 3 && secondary > 0 && secondary < plan.shards) {
+    plan.secondary = secondary;
+    plan.secondary_stays = s.sharding.secondary > 0;
+    plan.secondary_group = index_of(groups, "secondary");
+  }
+  return plan;
+}
+
+Keep keep_of(const scenarios::Sharding& s, UnitKind kind) {
+  if (!s.reshard_after_backward) return Keep::step;
+  const bool reshards = kind == UnitKind::layer ? s.reshard_after_forward : s.root_reshards && s.reshard_after_forward;
+  return reshards ? Keep::use : Keep::microbatch;
+}
+
+}  // namespace orrery::schedule
