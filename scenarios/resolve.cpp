@@ -17,6 +17,9 @@ Scenario resolve_scenario(const Json& json, Diagnostics& diagnostics) {
   if (draft.json.is_object()) read_policy_parts(draft, found);
   apply(shape_rules(), draft, found);
   apply(framework_rules(), draft, found);
+  apply(megatron_rules(), draft, found);
+  apply(deepspeed_rules(), draft, found);
+  apply(torch_rules(), draft, found);
   apply(sharding_rules(), draft, found);
   apply(size_rules(), draft, found);
   if (!found.has_errors()) apply(advice_rules(), draft, found);

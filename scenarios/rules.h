@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,9 +26,20 @@ const std::vector<Rule>& solving_rules();
 // Check the solved plan.
 const std::vector<Rule>& shape_rules();      // does the model divide over the plan
 const std::vector<Rule>& framework_rules();  // does the framework, and the hardware, do this at all
+const std::vector<Rule>& megatron_rules();
+const std::vector<Rule>& deepspeed_rules();
+const std::vector<Rule>& torch_rules();
 const std::vector<Rule>& sharding_rules();   // can states be spread so, and gathered weights stay so long
 const std::vector<Rule>& size_rules();       // is it computable
 const std::vector<Rule>& advice_rules();     // legal, but probably not meant: warnings
+
+// All tables, in the order of the reference (docs/reference/rules.md), and that list.
+struct RuleTable {
+  std::string_view title;
+  const std::vector<Rule>& rules;
+};
+std::vector<RuleTable> rule_tables();
+std::string render_rules();
 
 void apply(const std::vector<Rule>& rules, Draft& draft, Diagnostics& diagnostics);
 

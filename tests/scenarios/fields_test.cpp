@@ -10,6 +10,7 @@
 
 #include "base/data_root.h"
 #include "scenarios/fields.h"
+#include "scenarios/rules.h"
 #include "scenarios/override.h"
 #include "tests/scenarios/scenario_text.h"
 
@@ -118,6 +119,7 @@ void expect_rendered(const std::string& document, const std::string& rendered) {
 }
 
 TEST(Fields, TheReferenceIsWhatTheTableRenders) { expect_rendered("scenario.md", render_fields()); }
+TEST(Rules, TheReferenceIsWhatTheTablesRender) { expect_rendered("rules.md", render_rules()); }
 TEST(Policies, TheReferenceIsWhatTheTableRenders) { expect_rendered("frameworks.md", render_policies()); }
 
 }  // namespace

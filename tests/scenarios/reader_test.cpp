@@ -92,7 +92,6 @@ TEST(ReadScenario, LaterPartsAreRefused) {
   EXPECT_EQ(r.errors(), 3U);
   EXPECT_THAT(r.text(), HasSubstr("context parallelism is not supported yet"));
   EXPECT_THAT(r.text(), HasSubstr("\"price\" is not supported yet"));
-  EXPECT_THAT(read(Parts{.framework = "fsdp"}).text(), HasSubstr("framework fsdp is not supported yet"));
 }
 
 TEST(ReadScenario, OnePrecision) {
