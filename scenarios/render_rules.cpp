@@ -22,7 +22,8 @@ std::string render_rules() {
   std::size_t count = 0;
   for (const RuleTable& table : rule_tables()) {
     text += fmt::format("\n### {}\n\n", table.title);
-    for (const Rule& rule : table.rules) text += fmt::format("{}. {} (`{}`)\n", ++count, rule.says, rule.name);
+    for (const Rule& rule : table.rules)
+      text += fmt::format("{}. {} (`{}`)\n", ++count, rule.says, rule.name);
   }
   return fmt::format("{} rules.\n", count) + text;
 }

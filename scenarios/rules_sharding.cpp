@@ -1,6 +1,7 @@
 // Can the states be spread so, and can what is gathered stay so long? The frameworks' own restrictions:
-// torch.distributed.fsdp.fully_shard (reshard_after_forward), DeepSpeed's configuration of MiCS and ZeRO++, and
-// Megatron-Core's num_distributed_optimizer_instances. docs/models/sharding.md says what each setting does.
+// torch.distributed.fsdp.fully_shard (reshard_after_forward), DeepSpeed's configuration of MiCS and ZeRO++,
+// and Megatron-Core's num_distributed_optimizer_instances. docs/models/sharding.md says what each setting
+// does.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -29,9 +30,12 @@ void group_divides(Draft& d, Diagnostics& diagnostics) {
   if (group == 1)
     diagnostics.error(d.at("sharding.group"), "a group of one rank shards nothing",
                       fmt::format("use zero 0, or a group of {} or \"all\"",
-                                  alternatives(nearest(proper_divisors(dp).empty() ? divisors(dp) : proper_divisors(dp), 2))));
+                                  alternatives(nearest(
+                                      proper_divisors(dp).empty() ? divisors(dp) : proper_divisors(dp), 2))));
   else if (dp % group != 0)
-    diagnostics.error(d.at("sharding.group"), fmt::format("groups of {} do not divide {}={}", group, d.scenario.parallel.cp > 1 ? "dp x cp" : "dp", dp),
+    diagnostics.error(d.at("sharding.group"),
+                      fmt::format("groups of {} do not divide {}={}", group,
+                                  d.scenario.parallel.cp > 1 ? "dp x cp" : "dp", dp),
                       fmt::format("use {} or \"all\"", alternatives(nearest(divisors(dp), group))));
 }
 
@@ -42,7 +46,8 @@ void parts_divide(Draft& d, const char* path, std::int64_t parts, Diagnostics& d
   if (std::find(legal.begin(), legal.end(), parts) != legal.end()) return;
   diagnostics.error(
       d.at(path),
-      fmt::format("{} ranks cannot keep a copy together: that takes a divisor of the {} ranks that shard, other than 1 "
+      fmt::format("{} ranks cannot keep a copy together: that takes a divisor of the {} ranks that shard, "
+                  "other than 1 "
                   "and {} itself",
                   parts, shards, shards),
       legal.empty() ? "leave it out" : fmt::format("use {}", alternatives(nearest(legal, parts))));
@@ -58,17 +63,20 @@ void secondary_divides(Draft& d, Diagnostics& diagnostics) {
 void one_secondary(Draft& d, Diagnostics& diagnostics) {
   const Sharding& s = d.scenario.sharding;
   if (s.secondary == 0 || (s.reshard_to == 0 && s.reshard_after_forward)) return;
-  diagnostics.error(d.at("sharding.secondary_group"),
-                    "the backward gathers from the secondary shards, so weights have to be given back after the forward",
-                    "set reshard_after_forward to true, or leave secondary_group out");
+  diagnostics.error(
+      d.at("sharding.secondary_group"),
+      "the backward gathers from the secondary shards, so weights have to be given back after the forward",
+      "set reshard_after_forward to true, or leave secondary_group out");
 }
 
 void kept_for_the_step(Draft& d, Diagnostics& diagnostics) {
   const Sharding& s = d.scenario.sharding;
-  if (!gathers(d.scenario) || s.reshard_after_backward || (!s.reshard_after_forward && s.reshard_to == 0)) return;
-  diagnostics.error(d.at("sharding.reshard_after_backward"),
-                    "weights that stay after the backward are given back by the next forward (reshard_after_forward)",
-                    "set reshard_after_forward to false, too");
+  if (!gathers(d.scenario) || s.reshard_after_backward || (!s.reshard_after_forward && s.reshard_to == 0))
+    return;
+  diagnostics.error(
+      d.at("sharding.reshard_after_backward"),
+      "weights that stay after the backward are given back by the next forward (reshard_after_forward)",
+      "set reshard_after_forward to false, too");
 }
 
 // What stays from a forward to its backward is one instance a layer.
@@ -81,7 +89,8 @@ void kept_for_a_microbatch(Draft& d, Diagnostics& diagnostics) {
   const char* path = layers || part ? "sharding.reshard_after_forward" : "sharding.root_reshards";
   diagnostics.error(
       d.at(path),
-      fmt::format("{} keeps several microbatches between forward and backward, and the first backward would give back the "
+      fmt::format("{} keeps several microbatches between forward and backward, and the first backward would "
+                  "give back the "
                   "weights that the others still need",
                   p.pp > 1 ? fmt::format("pp={}", p.pp) : "the gpipe schedule"),
       layers ? "set reshard_after_forward to true, or reshard_after_backward to false" : "set it to true");
@@ -97,18 +106,21 @@ void units_of_layers(Draft& d, Diagnostics& diagnostics) {
                       fmt::format("a unit of {} layers is more than the {} layers of a stage", unit, most),
                       fmt::format("use at most {}", most));
   else if (d.scenario.training.recompute == Recompute::full && unit % every != 0)
-    diagnostics.error(d.at("sharding.unit_layers"),
-                      fmt::format("units of {} layers cut the stretches of {} layers that are recomputed", unit, every),
-                      fmt::format("use {}", alternatives(nearest_multiples(unit, every))));
+    diagnostics.error(
+        d.at("sharding.unit_layers"),
+        fmt::format("units of {} layers cut the stretches of {} layers that are recomputed", unit, every),
+        fmt::format("use {}", alternatives(nearest_multiples(unit, every))));
 }
 
 void stages_of_fsdp(Draft& d, Diagnostics& diagnostics) {
   const int zero = d.scenario.parallel.zero;
   if (d.scenario.framework != Framework::fsdp || zero == 0 || zero == 3) return;
-  diagnostics.error(d.at("parallel.zero"),
-                    zero == 1 ? "FSDP has no stage that shards optimizer states alone"
-                              : "FSDP's SHARD_GRAD_OP is not ZeRO-2: weights are sharded too, and stay from forward to backward",
-                    "use zero 3, with sharding.reshard_after_forward false for SHARD_GRAD_OP, or 0 for NO_SHARD");
+  diagnostics.error(
+      d.at("parallel.zero"),
+      zero == 1
+          ? "FSDP has no stage that shards optimizer states alone"
+          : "FSDP's SHARD_GRAD_OP is not ZeRO-2: weights are sharded too, and stay from forward to backward",
+      "use zero 3, with sharding.reshard_after_forward false for SHARD_GRAD_OP, or 0 for NO_SHARD");
 }
 
 void groups_of_framework(Draft& d, Diagnostics& diagnostics) {
@@ -116,9 +128,10 @@ void groups_of_framework(Draft& d, Diagnostics& diagnostics) {
   const int zero = d.scenario.parallel.zero;
   if (s.group == 0 || d.scenario.parallel.replicas() == 1) return;
   if (d.scenario.framework == Framework::deepspeed && (zero == 1 || zero == 2))
-    diagnostics.error(d.at("sharding.group"),
-                      fmt::format("DeepSpeed shards within groups in MiCS only, which is ZeRO-3, but zero={}", zero),
-                      "use zero 3, or leave the group out");
+    diagnostics.error(
+        d.at("sharding.group"),
+        fmt::format("DeepSpeed shards within groups in MiCS only, which is ZeRO-3, but zero={}", zero),
+        "use zero 3, or leave the group out");
   if (d.scenario.framework == Framework::ddp && zero == 1)
     diagnostics.error(d.at("sharding.group"), "ZeroRedundancyOptimizer shards over all ranks",
                       "leave the group out, or use framework \"megatron\" or \"fsdp\"");
@@ -142,21 +155,23 @@ void accumulation_of_deepspeed(Draft& d, Diagnostics& diagnostics) {
   if (d.scenario.framework != Framework::deepspeed || d.scenario.parallel.zero < 2 ||
       d.scenario.sharding.reduce_every_microbatch)
     return;
-  diagnostics.error(d.at("sharding.reduce"),
-                    fmt::format("DeepSpeed's no_sync excludes ZeRO-{}, which reduces gradients in every backward because "
-                                "it keeps only a shard of them",
-                                d.scenario.parallel.zero),
-                    "use \"microbatch\", or zero 0 or 1");
+  diagnostics.error(
+      d.at("sharding.reduce"),
+      fmt::format("DeepSpeed's no_sync excludes ZeRO-{}, which reduces gradients in every backward because "
+                  "it keeps only a shard of them",
+                  d.scenario.parallel.zero),
+      "use \"microbatch\", or zero 0 or 1");
 }
 
 void compression_in_groups(Draft& d, Diagnostics& diagnostics) {
   const Scenario& s = d.scenario;
   if (s.compression.top_k == 0.0 || s.parallel.zero == 0) return;
   if (s.sharding.group == 0 && s.recipe.gathered_bytes == 0 && s.sharding.reduce_every_microbatch) return;
-  diagnostics.error(d.at("compression.top_k"),
-                    "the largest gradients are sent to all data-parallel ranks, in the type and at the time in which they "
-                    "are kept: not within sharding groups, under fp32_shards or once a step",
-                    "leave compression out, or use group \"all\", reduce \"microbatch\" and fp32_shards false");
+  diagnostics.error(
+      d.at("compression.top_k"),
+      "the largest gradients are sent to all data-parallel ranks, in the type and at the time in which they "
+      "are kept: not within sharding groups, under fp32_shards or once a step",
+      "leave compression out, or use group \"all\", reduce \"microbatch\" and fp32_shards false");
 }
 
 }  // namespace
@@ -165,21 +180,25 @@ const std::vector<Rule>& sharding_rules() {
   constexpr std::uint32_t kNeeds = kWorldKnown | kPolicyKnown;
   static const std::vector<Rule> rules = {
       {"shard group", "sharding.group divides dp and is more than one rank", kNeeds, 0, group_divides},
-      {"reshard group", "reshard_after_forward as a number is a proper divisor of the sharding ranks (fully_shard)",
-       kNeeds, 0, reshard_divides},
+      {"reshard group",
+       "reshard_after_forward as a number is a proper divisor of the sharding ranks (fully_shard)", kNeeds, 0,
+       reshard_divides},
       {"secondary group", "secondary_group is a proper divisor of the sharding ranks (hpZ)", kNeeds, 0,
        secondary_divides},
       {"one secondary", "secondary shards go with reshard_after_forward", kNeeds, 0, one_secondary},
-      {"kept for the step", "weights kept after the backward are kept after the forward", kNeeds, 0, kept_for_the_step},
+      {"kept for the step", "weights kept after the backward are kept after the forward", kNeeds, 0,
+       kept_for_the_step},
       {"kept for a microbatch", "weights kept from forward to backward need one microbatch at a time",
        kNeeds | kStagesKnown, 0, kept_for_a_microbatch},
-      {"units", "units of layers fit a stage and hold whole recomputed stretches", kNeeds | kStagesKnown | kTrainingKnown,
-       0, units_of_layers},
+      {"units", "units of layers fit a stage and hold whole recomputed stretches",
+       kNeeds | kStagesKnown | kTrainingKnown, 0, units_of_layers},
       {"fsdp stages", "FSDP: zero is 0 or 3", kParallelKnown, 0, stages_of_fsdp},
-      {"framework groups", "DeepSpeed's shard groups (MiCS) are ZeRO-3; DDP has none", kNeeds, 0, groups_of_framework},
+      {"framework groups", "DeepSpeed's shard groups (MiCS) are ZeRO-3; DDP has none", kNeeds, 0,
+       groups_of_framework},
       {"framework secondary", "hpZ is DeepSpeed's, reshard_after_forward as a number FSDP2's", kNeeds, 0,
        secondary_of_framework},
-      {"deepspeed no_sync", "DeepSpeed: ZeRO-2 and 3 reduce in every microbatch", kNeeds, 0, accumulation_of_deepspeed},
+      {"deepspeed no_sync", "DeepSpeed: ZeRO-2 and 3 reduce in every microbatch", kNeeds, 0,
+       accumulation_of_deepspeed},
       {"top_k groups", "top-k compression goes to all data-parallel ranks", kNeeds, 0, compression_in_groups},
   };
   return rules;

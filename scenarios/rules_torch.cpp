@@ -1,5 +1,6 @@
-// What PyTorch's DistributedDataParallel and FSDP, and torchtitan on top of them, do not do: torch.distributed.fsdp
-// (fully_shard and its policies), torch.distributed.pipelining.schedules, torchtitan's job configuration.
+// What PyTorch's DistributedDataParallel and FSDP, and torchtitan on top of them, do not do:
+// torch.distributed.fsdp (fully_shard and its policies), torch.distributed.pipelining.schedules, torchtitan's
+// job configuration.
 #include <fmt/format.h>
 
 #include "scenarios/divisors.h"
@@ -19,22 +20,27 @@ void sequence_divides(Draft& d, Diagnostics& diagnostics) {
   const std::int64_t s = d.scenario.training.sequence_length, by = p.tp * (p.cp > 1 ? 2 * p.cp : 1);
   if (!fsdp(d) || p.tp == 1 || p.sequence_parallel || s % by == 0) return;
   diagnostics.error(d.at("training.sequence_length"),
-                    fmt::format("torchtitan cuts sequences over tp{}: {} is not a multiple of {}", p.cp > 1 ? " x 2 cp" : "", s, by),
+                    fmt::format("torchtitan cuts sequences over tp{}: {} is not a multiple of {}",
+                                p.cp > 1 ? " x 2 cp" : "", s, by),
                     fmt::format("use {}", alternatives(nearest_multiples(s, by))));
 }
 
 void sequence_parallel_with_tensor(Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = d.scenario.parallel;
   if (!fsdp(d) || p.tp == 1 || p.sequence_parallel) return;
-  diagnostics.warning(d.at("parallel.tp"), "torchtitan's tensor parallelism shards norms over the sequence, too (SequenceParallel)",
-                      "set sp to true to predict that");
+  diagnostics.warning(
+      d.at("parallel.tp"),
+      "torchtitan's tensor parallelism shards norms over the sequence, too (SequenceParallel)",
+      "set sp to true to predict that");
 }
 
 void tied_across_stages(Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = d.scenario.parallel;
   if (!fsdp(d) || p.pp == 1 || !d.scenario.model.tied_embeddings || p.zero >= 2) return;
-  diagnostics.error(d.at("parallel.pp"), "torch.distributed.pipelining has no weight that two stages share, but the embedding is tied",
-                    "use pp 1, or a model with tied_embeddings false");
+  diagnostics.error(
+      d.at("parallel.pp"),
+      "torch.distributed.pipelining has no weight that two stages share, but the embedding is tied",
+      "use pp 1, or a model with tied_embeddings false");
 }
 
 void reduction_has_its_stream(Draft& d, Diagnostics& diagnostics) {
@@ -46,7 +52,8 @@ void reduction_has_its_stream(Draft& d, Diagnostics& diagnostics) {
 void offload_is_of_everything(Draft& d, Diagnostics& diagnostics) {
   if (!fsdp(d) || d.scenario.offload.optimizer == OffloadTarget::none) return;
   diagnostics.error(d.at("offload.optimizer"),
-                    "FSDP's CPUOffloadPolicy keeps parameters and gradients on the host, too, and copies shards before every gather",
+                    "FSDP's CPUOffloadPolicy keeps parameters and gradients on the host, too, and copies "
+                    "shards before every gather",
                     "offload nothing, or use framework \"deepspeed\"");
 }
 
@@ -59,39 +66,46 @@ void no_compression(Draft& d, Diagnostics& diagnostics) {
 void units_are_buckets(Draft& d, Diagnostics& diagnostics) {
   const bool written = d.written("overlap.bucket_elements") || d.written("overlap.bucket_size");
   if (!fsdp(d) || !gathers(d.scenario) || !written || d.scenario.overlap.bucket_elements == 0) return;
-  diagnostics.error(d.at(d.written("overlap.bucket_size") ? "overlap.bucket_size" : "overlap.bucket_elements"),
-                    "FSDP reduces each unit in one message: it has no buckets", "set sharding.unit_layers instead");
+  diagnostics.error(
+      d.at(d.written("overlap.bucket_size") ? "overlap.bucket_size" : "overlap.bucket_elements"),
+      "FSDP reduces each unit in one message: it has no buckets", "set sharding.unit_layers instead");
 }
 
 void narrow_moments(Draft& d, Diagnostics& diagnostics) {
   const Scenario& s = d.scenario;
-  if ((!fsdp(d) && !ddp(d)) || s.training.optimizer != Optimizer::adam || s.recipe.optimizer_state_bytes == 8) return;
-  diagnostics.error(d.at("recipe.optimizer_state_bytes"), "torch.optim.AdamW keeps its moments in the parameters' type, which is fp32 here",
+  if ((!fsdp(d) && !ddp(d)) || s.training.optimizer != Optimizer::adam || s.recipe.optimizer_state_bytes == 8)
+    return;
+  diagnostics.error(d.at("recipe.optimizer_state_bytes"),
+                    "torch.optim.AdamW keeps its moments in the parameters' type, which is fp32 here",
                     "set optimizer_state_bytes to 8, or use framework \"megatron\" with zero 1");
 }
 
 void ddp_offload(Draft& d, Diagnostics& diagnostics) {
   if (!ddp(d) || d.scenario.offload.optimizer == OffloadTarget::none) return;
-  diagnostics.error(d.at("offload.optimizer"), "DistributedDataParallel leaves the optimizer to PyTorch, which runs it on the GPU",
+  diagnostics.error(d.at("offload.optimizer"),
+                    "DistributedDataParallel leaves the optimizer to PyTorch, which runs it on the GPU",
                     "offload nothing, or use framework \"deepspeed\"");
 }
 
 void ddp_sequence_parallel(Draft& d, Diagnostics& diagnostics) {
   if (!ddp(d) || d.scenario.parallel.cp == 1) return;
-  diagnostics.error(d.at("parallel.cp"), fmt::format("framework ddp is data parallel only, but cp={}", d.scenario.parallel.cp),
+  diagnostics.error(d.at("parallel.cp"),
+                    fmt::format("framework ddp is data parallel only, but cp={}", d.scenario.parallel.cp),
                     "set it to 1, or use framework \"megatron\" or \"fsdp\"");
 }
 
 void ddp_gather(Draft& d, Diagnostics& diagnostics) {
   if (!ddp(d) || d.scenario.parallel.zero != 1 || !d.scenario.overlap.parameter_gather) return;
-  diagnostics.error(d.at("overlap.parameter_gather"), "ZeroRedundancyOptimizer broadcasts the updated weights inside its step",
+  diagnostics.error(d.at("overlap.parameter_gather"),
+                    "ZeroRedundancyOptimizer broadcasts the updated weights inside its step",
                     "set parameter_gather to false, or use framework \"megatron\" with zero 1");
 }
 
 void ddp_mixed(Draft& d, Diagnostics& diagnostics) {
   if (!ddp(d) || d.scenario.recipe.gradient_bytes == 4 || !is_half(d.scenario.training.precision)) return;
   diagnostics.error(d.at("recipe.gradient_bytes"),
-                    "under autocast the parameters are fp32, and so are their gradients; a 16-bit reduction is a hook that DDP casts "
+                    "under autocast the parameters are fp32, and so are their gradients; a 16-bit reduction "
+                    "is a hook that DDP casts "
                     "back",
                     "set gradient_bytes to 4");
 }
@@ -101,15 +115,16 @@ void ddp_mixed(Draft& d, Diagnostics& diagnostics) {
 const std::vector<Rule>& torch_rules() {
   constexpr std::uint32_t kPlan = kParallelKnown | kPolicyKnown;
   static const std::vector<Rule> rules = {
-      {"torchtitan sequence", "torchtitan: sequences are multiples of tp (x 2 cp)", kParallelKnown | kTrainingKnown, 0,
-       sequence_divides},
+      {"torchtitan sequence", "torchtitan: sequences are multiples of tp (x 2 cp)",
+       kParallelKnown | kTrainingKnown, 0, sequence_divides},
       {"torchtitan sp", "torchtitan: tensor parallelism brings sequence parallelism", kParallelKnown, 0,
        sequence_parallel_with_tensor},
-      {"torch tied embedding", "torch pipelining: no weight is shared by two stages", kModelKnown | kParallelKnown, 0,
-       tied_across_stages},
+      {"torch tied embedding", "torch pipelining: no weight is shared by two stages",
+       kModelKnown | kParallelKnown, 0, tied_across_stages},
       {"fsdp reduction", "FSDP: gradients are reduced on a stream of their own", kPlan | kWorldKnown, 0,
        reduction_has_its_stream},
-      {"fsdp offload", "FSDP: offloading takes parameters and gradients, too", kPlan, 0, offload_is_of_everything},
+      {"fsdp offload", "FSDP: offloading takes parameters and gradients, too", kPlan, 0,
+       offload_is_of_everything},
       {"fsdp compression", "FSDP: no communication hooks", kPlan, 0, no_compression},
       {"fsdp buckets", "FSDP: units are the buckets", kPlan | kWorldKnown, 0, units_are_buckets},
       {"torch moments", "FSDP, DDP: AdamW's moments are fp32", kPlan | kTrainingKnown, 0, narrow_moments},

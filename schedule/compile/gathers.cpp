@@ -8,14 +8,21 @@ namespace orrery::schedule {
 namespace {
 
 Phase phase_of(bool backward) { return backward ? Phase::backward : Phase::forward; }
-std::string suffix(UnitKind kind, bool backward) { return std::string(prefix(kind)) + (backward ? ".b" : ".f"); }
+std::string suffix(UnitKind kind, bool backward) {
+  return std::string(prefix(kind)) + (backward ? ".b" : ".f");
+}
 
 // Embedding and head may be used twice in a direction, so a part that comes and goes is the layers' only.
 bool has_secondary(const Stage& s, UnitKind kind) {
-  return s.shard.secondary > 0 && s.keep(kind) == Keep::use && (kind == UnitKind::layer || s.shard.secondary_stays);
+  return s.shard.secondary > 0 && s.keep(kind) == Keep::use &&
+         (kind == UnitKind::layer || s.shard.secondary_stays);
 }
-bool from_secondary(const Stage& s, UnitKind kind, bool backward) { return backward && has_secondary(s, kind); }
-bool keeps_secondary(const Stage& s, UnitKind kind, bool backward) { return !backward && has_secondary(s, kind); }
+bool from_secondary(const Stage& s, UnitKind kind, bool backward) {
+  return backward && has_secondary(s, kind);
+}
+bool keeps_secondary(const Stage& s, UnitKind kind, bool backward) {
+  return !backward && has_secondary(s, kind);
+}
 bool prepares(const Stage& s, UnitKind kind, bool backward) {
   return s.kept_weight_type != s.weight_type && !from_secondary(s, kind, backward);
 }
@@ -30,7 +37,8 @@ Tensor part_tensor(Stage& s, BlockBuilder& b, UnitKind kind, const char* name, s
                                        .persistent = persistent,
                                        .elements = elements,
                                        .instances = s.unit_count(kind)});
-  return b.tensor(id, {.unit_stride = s.states(kind).unit_stride}, persistent ? Life::bound : life, 1, elements);
+  return b.tensor(id, {.unit_stride = s.states(kind).unit_stride}, persistent ? Life::bound : life, 1,
+                  elements);
 }
 
 Tensor sent_shard(Stage& s, BlockBuilder& b, UnitKind kind, Life life) {
@@ -72,9 +80,9 @@ BlockId gather_block(Stage& s, UnitKind kind, const GatherMode& mode) {
   BlockBuilder b(s.schedule, s.program, gather_name(kind, mode.backward), phase_of(mode.backward));
   s.weights_life.fill(Life::born);
   const Tensor kept = flat_kept(s, b, kind, s.states(kind).kept_weights);
-  const Tensor source = secondary                             ? secondary_shard(s, b, kind, Life::dies)
+  const Tensor source = secondary                          ? secondary_shard(s, b, kind, Life::dies)
                         : prepares(s, kind, mode.backward) ? sent_shard(s, b, kind, Life::dies)
-                                                              : kept;
+                                                           : kept;
   const Tensor full = flat_weights(s, b, kind);
   b.add(OpKind::all_gather, {in(Role::x, source), out(Role::y, full)})
       .on(Stream::data)
@@ -128,7 +136,8 @@ bool Gathers::gathers(UnitKind kind, bool backward, bool first) const {
   return false;
 }
 
-void Gathers::begin(const std::vector<std::uint32_t>& order, std::uint32_t first_layer, bool backward, bool first) {
+void Gathers::begin(const std::vector<std::uint32_t>& order, std::uint32_t first_layer, bool backward,
+                    bool first) {
   active_ = gathers(UnitKind::layer, backward, first);
   first_layer_ = first_layer;
   layers_ = static_cast<std::uint32_t>(order.size());
@@ -151,24 +160,31 @@ void Gathers::until(std::size_t position) {
 
 void Gathers::gather(Run run) {
   // Units in flight: the gather follows the last layer that the one so far back has for this direction.
-  const std::int64_t apart = (std::int64_t{stage_.prefetch(backward_)} + 1) * stage_.scenario.sharding.unit_layers;
-  const std::int64_t awaited = backward_ ? run.first + apart : std::int64_t{run.first} - apart + stage_.scenario.sharding.unit_layers - 1;
-  const bool limited = stage_.keep(UnitKind::layer) == Keep::use && awaited >= 0 && awaited < stage_.layer_units;
+  const std::int64_t apart =
+      (std::int64_t{stage_.prefetch(backward_)} + 1) * stage_.scenario.sharding.unit_layers;
+  const std::int64_t awaited =
+      backward_ ? run.first + apart
+                : std::int64_t{run.first} - apart + stage_.scenario.sharding.unit_layers - 1;
+  const bool limited =
+      stage_.keep(UnitKind::layer) == Keep::use && awaited >= 0 && awaited < stage_.layer_units;
   const bool on_host = limited && stage_.scenario.sharding.limit_on_host;
   const auto behind = static_cast<int>(awaited - run.first);
   if (on_host)
-    emit_("limit." + std::to_string(behind), run.first, [&] { return limit_block(stage_, backward_, behind); });
+    emit_("limit." + std::to_string(behind), run.first,
+          [&] { return limit_block(stage_, backward_, behind); });
   const std::string name = suffix(UnitKind::layer, backward_);
   const auto each = [&](const std::string& key, const std::function<BlockId(std::uint32_t)>& write) {
     for (std::uint32_t i = 0; i < run.count; ++i)
-      emit_(key + (i + 1 < run.count ? ".more" : "") + (i > 0 ? ".next" : ""), run.first + i, [&] { return write(i); });
+      emit_(key + (i + 1 < run.count ? ".more" : "") + (i > 0 ? ".next" : ""), run.first + i,
+            [&] { return write(i); });
   };
   if (prepares(stage_, UnitKind::layer, backward_))
     each("prepare." + name, [&](std::uint32_t) { return prepare_block(stage_, UnitKind::layer, backward_); });
   const bool on_device = limited && !on_host;
   each("gather." + name + (on_device ? ".limited" + std::to_string(behind) : ""), [&](std::uint32_t i) {
-    return gather_block(stage_, UnitKind::layer,
-                        {.backward = backward_, .grouped = i + 1 < run.count, .behind = on_device && i == 0 ? behind : 0});
+    return gather_block(
+        stage_, UnitKind::layer,
+        {.backward = backward_, .grouped = i + 1 < run.count, .behind = on_device && i == 0 ? behind : 0});
   });
   if (keeps_secondary(stage_, UnitKind::layer, backward_))
     each("keep." + name, [&](std::uint32_t) { return keep_block(stage_, UnitKind::layer); });
@@ -190,7 +206,8 @@ void Gathers::gather_end(UnitKind kind, bool backward) {
   if (prepares(stage_, kind, backward))
     emit_("prepare." + name, unit, [&] { return prepare_block(stage_, kind, backward); });
   emit_("gather." + name, unit, [&] { return gather_block(stage_, kind, {.backward = backward}); });
-  if (keeps_secondary(stage_, kind, backward)) emit_("keep." + name, unit, [&] { return keep_block(stage_, kind); });
+  if (keeps_secondary(stage_, kind, backward))
+    emit_("keep." + name, unit, [&] { return keep_block(stage_, kind); });
 }
 
 void Gathers::embedding(bool backward, bool first) {

@@ -1,10 +1,11 @@
-// ZeRO-3 and FSDP: weights are gathered before they are used and given back afterwards (Rajbhandari et al. 2020,
-// section 7.2.2; Zhao et al. 2023, sections 3.1 and 3.3). Layers form units of `unit_layers` that are gathered as one
-// grouped call; at most prefetch + 1 units are held at once, and a gather waits for the one that lies so far back, on
-// the device or, where the scenario says so, with the host (FSDP's limit_all_gathers, section 3.4).
+// ZeRO-3 and FSDP: weights are gathered before they are used and given back afterwards (Rajbhandari et al.
+// 2020, section 7.2.2; Zhao et al. 2023, sections 3.1 and 3.3). Layers form units of `unit_layers` that are
+// gathered as one grouped call; at most prefetch + 1 units are held at once, and a gather waits for the one
+// that lies so far back, on the device or, where the scenario says so, with the host (FSDP's
+// limit_all_gathers, section 3.4).
 //
-// One gather is up to three blocks: `prepare` (the shard in the type that travels), `gather`, and `keep` (a part of
-// it for the backward). The class decides when; docs/models/sharding.md has the table.
+// One gather is up to three blocks: `prepare` (the shard in the type that travels), `gather`, and `keep` (a
+// part of it for the backward). The class decides when; docs/models/sharding.md has the table.
 #pragma once
 
 #include <functional>
@@ -18,12 +19,15 @@ namespace orrery::schedule {
 class Gathers {
  public:
   // Calls the block of that name for a unit; it is written when first needed.
-  using Emit = std::function<void(const std::string& name, std::uint32_t unit, const std::function<BlockId()>& write)>;
+  using Emit =
+      std::function<void(const std::string& name, std::uint32_t unit, const std::function<BlockId()>& write)>;
   Gathers(Stage& stage, Emit emit) : stage_(stage), emit_(std::move(emit)) {}
 
-  // `order`: a chunk's layers, as its forward or its backward uses them. `first`: the step's first forward of it.
+  // `order`: a chunk's layers, as its forward or its backward uses them. `first`: the step's first forward of
+  // it.
   void begin(const std::vector<std::uint32_t>& order, std::uint32_t first_layer, bool backward, bool first);
-  void until(std::size_t position);  // the weights that order[.. position] need, and what is prefetched behind it
+  void until(
+      std::size_t position);  // the weights that order[.. position] need, and what is prefetched behind it
   // How many layers' weights end with this layer: those of its unit, where it is the last of them.
   std::uint32_t released_by(std::uint32_t layer, bool backward, bool last) const;
 
@@ -43,9 +47,9 @@ class Gathers {
   Emit emit_;
   std::uint32_t first_layer_ = 0, layers_ = 0;
   bool backward_ = false, active_ = false;
-  std::vector<Run> runs_;             // in the order of use
-  std::vector<std::size_t> run_at_;   // of each position of the order
-  std::size_t gathered_ = 0;          // runs that were asked for
+  std::vector<Run> runs_;            // in the order of use
+  std::vector<std::size_t> run_at_;  // of each position of the order
+  std::size_t gathered_ = 0;         // runs that were asked for
 };
 
 }  // namespace orrery::schedule

@@ -171,7 +171,11 @@ void Writer::layers_forward(std::uint32_t chunk, bool first_of_chunk) {
 void Writer::backward(std::uint32_t chunk, bool last) {
   if (is_last(chunk)) {
     gathers_.head(true, false);
-    call(once(stage_.step_ends("head.backward", UnitKind::head, last), [&] { return head_backward(stage_, last); }),
+    call(once(stage_.step_ends("head.backward", UnitKind::head, last),
+              [&] {
+                stage_.gradient_parity = chunk % 2;
+                return head_backward(stage_, last);
+              }),
          stage_.head_unit);
     end_done(UnitKind::head, last);
   }
@@ -179,7 +183,10 @@ void Writer::backward(std::uint32_t chunk, bool last) {
   if (is_first(chunk)) {
     if (stage_.model().embedding_norm) gathers_.embedding(true, false);
     call(once(stage_.step_ends("embedding.backward", UnitKind::embedding, last),
-              [&] { return embedding_backward(stage_, last); }),
+              [&] {
+                stage_.gradient_parity = 0;
+                return embedding_backward(stage_, last);
+              }),
          stage_.embedding_unit);
     end_done(UnitKind::embedding, last);
   }

@@ -1,5 +1,5 @@
-// Neighbours on the data-parallel axis (with context parallelism: on both) hold one copy together, so that a shard group lies within a node where it
-// can; replicas stride over the groups.
+// Neighbours on the data-parallel axis (with context parallelism: on both) hold one copy together, so that a
+// shard group lies within a node where it can; replicas stride over the groups.
 #include "schedule/compile/sharding.h"
 
 #include <algorithm>
@@ -64,7 +64,8 @@ ShardPlan shard_plan(const scenarios::Scenario& s, const std::vector<Group>& gro
 
 Keep keep_of(const scenarios::Sharding& s, UnitKind kind) {
   if (!s.reshard_after_backward) return Keep::step;
-  const bool reshards = kind == UnitKind::layer ? s.reshard_after_forward : s.root_reshards && s.reshard_after_forward;
+  const bool reshards =
+      kind == UnitKind::layer ? s.reshard_after_forward : s.root_reshards && s.reshard_after_forward;
   return reshards ? Keep::use : Keep::microbatch;
 }
 

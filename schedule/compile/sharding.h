@@ -1,7 +1,8 @@
-// Over which ranks ZeRO and FSDP spread the states of a stage, and how long what they gather stays. With a shard
-// group smaller than the data-parallel ranks, each group holds one copy of the states together and the groups
-// replicate it (HSDP: Zhao et al. 2023, section 3.2.2; MiCS: Zhang et al. 2022). A secondary shard, within a node,
-// serves the backward (ZeRO++ hpZ: Wang et al. 2023, section 3.2; FSDP2's reshard_after_forward as a number).
+// Over which ranks ZeRO and FSDP spread the states of a stage, and how long what they gather stays. With a
+// shard group smaller than the data-parallel ranks, each group holds one copy of the states together and the
+// groups replicate it (HSDP: Zhao et al. 2023, section 3.2.2; MiCS: Zhang et al. 2022). A secondary shard,
+// within a node, serves the backward (ZeRO++ hpZ: Wang et al. 2023, section 3.2; FSDP2's
+// reshard_after_forward as a number).
 #pragma once
 
 #include <cstdint>

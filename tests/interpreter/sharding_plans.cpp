@@ -1,5 +1,5 @@
-// Plans in which states are spread over a part of the data-parallel ranks, and gathered weights stay for longer or
-// shorter: FSDP's and DeepSpeed's ways, alone and with tensor and pipeline parallelism.
+// Plans in which states are spread over a part of the data-parallel ranks, and gathered weights stay for
+// longer or shorter: FSDP's and DeepSpeed's ways, alone and with tensor and pipeline parallelism.
 #include "tests/interpreter/named_plans.h"
 
 namespace orrery::interpreter {
@@ -30,8 +30,17 @@ void hybrid(Scenario& s, std::int64_t group) {
 
 const std::vector<NamedPlan>& fsdp_plans() {
   static const std::vector<NamedPlan> kPlans = {
-      {"FSDP, kept after the forward", [](Scenario& s) { zero3(s, 2); s.sharding.reshard_after_forward = false; }},
-      {"FSDP, root kept", [](Scenario& s) { zero3(s, 2); s.sharding.root_reshards = false; clipped(s); }},
+      {"FSDP, kept after the forward",
+       [](Scenario& s) {
+         zero3(s, 2);
+         s.sharding.reshard_after_forward = false;
+       }},
+      {"FSDP, root kept",
+       [](Scenario& s) {
+         zero3(s, 2);
+         s.sharding.root_reshards = false;
+         clipped(s);
+       }},
       {"FSDP, gathered once a step",
        [](Scenario& s) {
          zero3(s, 2);
@@ -44,8 +53,17 @@ const std::vector<NamedPlan>& fsdp_plans() {
          s.sharding.reduce_every_microbatch = false;
          clipped(s);
        }},
-      {"FSDP, no_sync", [](Scenario& s) { zero3(s, 2); s.sharding.reduce_every_microbatch = false; }},
-      {"FSDP, units of two layers", [](Scenario& s) { four_layers(s); zero3(s, 2); s.sharding.unit_layers = 2; }},
+      {"FSDP, no_sync",
+       [](Scenario& s) {
+         zero3(s, 2);
+         s.sharding.reduce_every_microbatch = false;
+       }},
+      {"FSDP, units of two layers",
+       [](Scenario& s) {
+         four_layers(s);
+         zero3(s, 2);
+         s.sharding.unit_layers = 2;
+       }},
       {"FSDP, units of three of four layers, kept, limited on the host",
        [](Scenario& s) {
          four_layers(s);
@@ -55,11 +73,31 @@ const std::vector<NamedPlan>& fsdp_plans() {
          s.sharding.limit_on_host = true;
        }},
       {"FSDP, limited on the host",
-       [](Scenario& s) { four_layers(s); zero3(s, 2); s.sharding.limit_on_host = true; s.overlap.prefetch_units = 0; }},
+       [](Scenario& s) {
+         four_layers(s);
+         zero3(s, 2);
+         s.sharding.limit_on_host = true;
+         s.overlap.prefetch_units = 0;
+       }},
       {"FSDP, two ahead in the backward, none in the forward",
-       [](Scenario& s) { four_layers(s); zero3(s, 2); s.overlap.prefetch_units = 0; s.overlap.prefetch_backward = 2; }},
-      {"FSDP, mixed precision", [](Scenario& s) { zero3(s, 2); mixed(s); clipped(s); }},
-      {"FSDP, mixed precision, reduced in 16 bits", [](Scenario& s) { zero3(s, 2); mixed(s); s.recipe.reduce_bytes = 2; }},
+       [](Scenario& s) {
+         four_layers(s);
+         zero3(s, 2);
+         s.overlap.prefetch_units = 0;
+         s.overlap.prefetch_backward = 2;
+       }},
+      {"FSDP, mixed precision",
+       [](Scenario& s) {
+         zero3(s, 2);
+         mixed(s);
+         clipped(s);
+       }},
+      {"FSDP, mixed precision, reduced in 16 bits",
+       [](Scenario& s) {
+         zero3(s, 2);
+         mixed(s);
+         s.recipe.reduce_bytes = 2;
+       }},
       {"FSDP, mixed precision, no_sync, units of two, full recomputation",
        [](Scenario& s) {
          four_layers(s);
@@ -70,16 +108,30 @@ const std::vector<NamedPlan>& fsdp_plans() {
          s.sharding.reduce_every_microbatch = false;
        }},
       {"FSDP, a quarter kept for the backward",
-       [](Scenario& s) { four_layers(s); zero3(s, 4); s.sharding.reshard_to = 2; full(s); }},
+       [](Scenario& s) {
+         four_layers(s);
+         zero3(s, 4);
+         s.sharding.reshard_to = 2;
+         full(s);
+       }},
       {"ZeRO-2, reduced once",
-       [](Scenario& s) { zero3(s, 2); s.parallel.zero = 2; s.sharding.reduce_every_microbatch = false; }},
+       [](Scenario& s) {
+         zero3(s, 2);
+         s.parallel.zero = 2;
+         s.sharding.reduce_every_microbatch = false;
+       }},
   };
   return kPlans;
 }
 
 const std::vector<NamedPlan>& hybrid_plans() {
   static const std::vector<NamedPlan> kPlans = {
-      {"ZeRO-1 in groups of two of four", [](Scenario& s) { zero3(s, 4); s.parallel.zero = 1; hybrid(s, 2); }},
+      {"ZeRO-1 in groups of two of four",
+       [](Scenario& s) {
+         zero3(s, 4);
+         s.parallel.zero = 1;
+         hybrid(s, 2);
+       }},
       {"ZeRO-1 in groups of two of four, gathered with the forward, small buckets",
        [](Scenario& s) {
          zero3(s, 4);
@@ -88,19 +140,62 @@ const std::vector<NamedPlan>& hybrid_plans() {
          s.overlap.bucket_elements = 700;
          hybrid(s, 2);
        }},
-      {"ZeRO-2 in groups of two of four", [](Scenario& s) { zero3(s, 4); s.parallel.zero = 2; hybrid(s, 2); }},
-      {"HSDP 2 x 2", [](Scenario& s) { zero3(s, 4); hybrid(s, 2); }},
-      {"HSDP 4 x 2, mixed precision", [](Scenario& s) { zero3(s, 8); mixed(s); hybrid(s, 4); }},
+      {"ZeRO-2 in groups of two of four",
+       [](Scenario& s) {
+         zero3(s, 4);
+         s.parallel.zero = 2;
+         hybrid(s, 2);
+       }},
+      {"HSDP 2 x 2",
+       [](Scenario& s) {
+         zero3(s, 4);
+         hybrid(s, 2);
+       }},
+      {"HSDP 4 x 2, mixed precision",
+       [](Scenario& s) {
+         zero3(s, 8);
+         mixed(s);
+         hybrid(s, 4);
+       }},
       {"MiCS 2 x 2, replicas once a step",
-       [](Scenario& s) { zero3(s, 4); hybrid(s, 2); s.sharding.replicas_every_microbatch = false; }},
+       [](Scenario& s) {
+         zero3(s, 4);
+         hybrid(s, 2);
+         s.sharding.replicas_every_microbatch = false;
+       }},
       {"HSDP 2 x 2, offload",
-       [](Scenario& s) { zero3(s, 4); hybrid(s, 2); s.offload.optimizer = scenarios::OffloadTarget::cpu; }},
-      {"hpZ, secondary shards of two of four", [](Scenario& s) { zero3(s, 4); s.sharding.secondary = 2; clipped(s); }},
+       [](Scenario& s) {
+         zero3(s, 4);
+         hybrid(s, 2);
+         s.offload.optimizer = scenarios::OffloadTarget::cpu;
+       }},
+      {"hpZ, secondary shards of two of four",
+       [](Scenario& s) {
+         zero3(s, 4);
+         s.sharding.secondary = 2;
+         clipped(s);
+       }},
       {"hpZ, two layers ahead, full recomputation",
-       [](Scenario& s) { four_layers(s); zero3(s, 4); s.sharding.secondary = 2; s.overlap.prefetch_units = 2; full(s); }},
-      {"hpZ in groups of four of eight", [](Scenario& s) { zero3(s, 8); hybrid(s, 4); s.sharding.secondary = 2; }},
+       [](Scenario& s) {
+         four_layers(s);
+         zero3(s, 4);
+         s.sharding.secondary = 2;
+         s.overlap.prefetch_units = 2;
+         full(s);
+       }},
+      {"hpZ in groups of four of eight",
+       [](Scenario& s) {
+         zero3(s, 8);
+         hybrid(s, 4);
+         s.sharding.secondary = 2;
+       }},
       {"TP2 x HSDP 2 x 2",
-       [](Scenario& s) { s.parallel.tp = 2; s.parallel.sequence_parallel = true; zero3(s, 4); hybrid(s, 2); }},
+       [](Scenario& s) {
+         s.parallel.tp = 2;
+         s.parallel.sequence_parallel = true;
+         zero3(s, 4);
+         hybrid(s, 2);
+       }},
       {"PP2 x HSDP 2 x 2, untied, gathered once a step",
        [](Scenario& s) {
          s.parallel.pp = 2;

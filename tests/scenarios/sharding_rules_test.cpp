@@ -1,5 +1,5 @@
-// The rules of scenarios/rules_sharding.cpp: what is refused, at which line, why, and which legal neighbours are named; and
-// that a legal neighbour passes.
+// The rules of scenarios/rules_sharding.cpp: what is refused, at which line, why, and which legal neighbours
+// are named; and that a legal neighbour passes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,8 @@ using testing::Parts;
 using testing::read;
 using testing::Read;
 
-// 32 ranks, dp 32 unless `parallel` says otherwise. The "parallel" line of the composed file is 5, the rest begins at 7.
+// 32 ranks, dp 32 unless `parallel` says otherwise. The "parallel" line of the composed file is 5, the rest
+// begins at 7.
 Parts sharded(const std::string& sharding, const std::string& framework = "orrery",
               const std::string& parallel = R"("zero": 3)") {
   return {.framework = framework,
@@ -22,7 +23,8 @@ Parts sharded(const std::string& sharding, const std::string& framework = "orrer
           .rest = "\"sharding\": { " + sharding + " }"};
 }
 
-void expect_refused(const Parts& parts, const std::string& line, const std::string& reason, const std::string& hint) {
+void expect_refused(const Parts& parts, const std::string& line, const std::string& reason,
+                    const std::string& hint) {
   const Read r = read(parts);
   EXPECT_EQ(r.errors(), 1U) << r.text();
   EXPECT_THAT(r.text(), HasSubstr("test.json:" + line + ":"));
@@ -32,21 +34,25 @@ void expect_refused(const Parts& parts, const std::string& line, const std::stri
 void expect_legal(const Parts& parts) { EXPECT_EQ(read(parts).text(), ""); }
 
 TEST(ShardGroup, DividesTheReplicas) {
-  expect_refused(sharded(R"("group": 12)"), "7", "groups of 12 do not divide dp=32", "use 8 or 16 or \"all\"");
-  expect_refused(sharded(R"("group": 1)"), "7", "a group of one rank shards nothing", "use zero 0, or a group of 2");
+  expect_refused(sharded(R"("group": 12)"), "7", "groups of 12 do not divide dp=32",
+                 "use 8 or 16 or \"all\"");
+  expect_refused(sharded(R"("group": 1)"), "7", "a group of one rank shards nothing",
+                 "use zero 0, or a group of 2");
   expect_legal(sharded(R"("group": 8)"));
   expect_legal(sharded(R"("group": "all")"));
 }
 
 TEST(ReshardAfterForward, IsAProperDivisor) {
-  expect_refused(sharded(R"("reshard_after_forward": 32)"), "7", "a divisor of the 32 ranks that shard, other than 1 and 32",
-                 "use 16");
-  expect_refused(sharded(R"("group": 8, "reshard_after_forward": 3)"), "7", "a divisor of the 8 ranks", "use 2 or 4");
+  expect_refused(sharded(R"("reshard_after_forward": 32)"), "7",
+                 "a divisor of the 32 ranks that shard, other than 1 and 32", "use 16");
+  expect_refused(sharded(R"("group": 8, "reshard_after_forward": 3)"), "7", "a divisor of the 8 ranks",
+                 "use 2 or 4");
   expect_legal(sharded(R"("group": 8, "reshard_after_forward": 4)"));
 }
 
 TEST(SecondaryGroup, IsAProperDivisor) {
-  expect_refused(sharded(R"("secondary_group": 5)"), "7", "5 ranks cannot keep a copy together", "use 4 or 8");
+  expect_refused(sharded(R"("secondary_group": 5)"), "7", "5 ranks cannot keep a copy together",
+                 "use 4 or 8");
   expect_legal(sharded(R"("secondary_group": 8)", "deepspeed"));
 }
 
@@ -67,11 +73,13 @@ TEST(KeptWeights, ForAMicrobatchNeedOneAtATime) {
     parts.model = "\"models/zoo/llama-2-7b.json\"";
     return parts;
   };
-  expect_refused(sharded(R"("reshard_after_forward": false)", "fsdp", R"("zero": 3, "schedule": "gpipe")"), "7",
-                 "the gpipe schedule keeps several microbatches", "or reshard_after_backward to false");
-  expect_refused(untied(sharded(
-                     R"("root_reshards": false, "reshard_after_backward": true, "reshard_after_forward": true)", "fsdp", pipeline)),
-                 "7", "pp=4 keeps several microbatches between forward and backward", "set it to true");
+  expect_refused(sharded(R"("reshard_after_forward": false)", "fsdp", R"("zero": 3, "schedule": "gpipe")"),
+                 "7", "the gpipe schedule keeps several microbatches", "or reshard_after_backward to false");
+  expect_refused(
+      untied(
+          sharded(R"("root_reshards": false, "reshard_after_backward": true, "reshard_after_forward": true)",
+                  "fsdp", pipeline)),
+      "7", "pp=4 keeps several microbatches between forward and backward", "set it to true");
   const Read r = read(untied(sharded("", "fsdp", pipeline)));  // what FSDP does in a pipeline: once a step
   EXPECT_EQ(r.errors(), 0U) << r.text();
   EXPECT_FALSE(r.scenario.sharding.reshard_after_backward);
@@ -79,8 +87,8 @@ TEST(KeptWeights, ForAMicrobatchNeedOneAtATime) {
 }
 
 TEST(Units, FitAStage) {
-  expect_refused(sharded(R"("unit_layers": 40)"), "7", "a unit of 40 layers is more than the 32 layers of a stage",
-                 "use at most 32");
+  expect_refused(sharded(R"("unit_layers": 40)"), "7",
+                 "a unit of 40 layers is more than the 32 layers of a stage", "use at most 32");
   expect_legal(sharded(R"("unit_layers": 3)"));
 }
 
@@ -95,17 +103,18 @@ TEST(Units, HoldWholeRecomputedStretches) {
 TEST(Fsdp, HasItsOwnStages) {
   expect_refused(sharded("", "fsdp", R"("zero": 2)"), "5", "SHARD_GRAD_OP is not ZeRO-2",
                  "use zero 3, with sharding.reshard_after_forward false");
-  expect_refused(sharded("", "fsdp", R"("zero": 1)"), "5", "no stage that shards optimizer states alone", "or 0 for NO_SHARD");
+  expect_refused(sharded("", "fsdp", R"("zero": 1)"), "5", "no stage that shards optimizer states alone",
+                 "or 0 for NO_SHARD");
   const Read r = read(sharded("", "fsdp", ""));
   EXPECT_EQ(r.text(), "");
   EXPECT_EQ(r.scenario.parallel.zero, 3);
 }
 
 TEST(FrameworkGroups, AreMics) {
-  expect_refused(sharded(R"("group": 8)", "deepspeed", R"("zero": 1)"), "7", "DeepSpeed shards within groups in MiCS only",
-                 "use zero 3");
-  expect_refused(sharded(R"("group": 8)", "ddp", R"("zero": 1)"), "7", "ZeroRedundancyOptimizer shards over all ranks",
-                 "leave the group out");
+  expect_refused(sharded(R"("group": 8)", "deepspeed", R"("zero": 1)"), "7",
+                 "DeepSpeed shards within groups in MiCS only", "use zero 3");
+  expect_refused(sharded(R"("group": 8)", "ddp", R"("zero": 1)"), "7",
+                 "ZeroRedundancyOptimizer shards over all ranks", "leave the group out");
   const Read r = read(sharded(R"("group": 8)", "deepspeed"));
   EXPECT_EQ(r.text(), "");
   EXPECT_FALSE(r.scenario.sharding.replicas_every_microbatch);  // at the accumulation's end
@@ -113,23 +122,25 @@ TEST(FrameworkGroups, AreMics) {
 }
 
 TEST(FrameworkSecondary, HasTwoNames) {
-  expect_refused(sharded(R"("secondary_group": 8)", "fsdp"), "7", "a secondary copy that stays (hpZ) is DeepSpeed's",
-                 "\"reshard_after_forward\": 8");
+  expect_refused(sharded(R"("secondary_group": 8)", "fsdp"), "7",
+                 "a secondary copy that stays (hpZ) is DeepSpeed's", "\"reshard_after_forward\": 8");
   expect_refused(sharded(R"("reshard_after_forward": 8)", "deepspeed"), "7", "a number here is FSDP2's",
                  "\"secondary_group\": 8");
-  expect_refused(sharded(R"("secondary_group": 4, "group": 8)", "deepspeed"), "7", "does not combine hpZ with MiCS",
-                 "leave one of them out");
+  expect_refused(sharded(R"("secondary_group": 4, "group": 8)", "deepspeed"), "7",
+                 "does not combine hpZ with MiCS", "leave one of them out");
 }
 
 TEST(DeepSpeed, ReducesInEveryMicrobatch) {
-  expect_refused(sharded(R"("reduce": "step")", "deepspeed"), "7", "DeepSpeed's no_sync excludes ZeRO-3", "use \"microbatch\"");
+  expect_refused(sharded(R"("reduce": "step")", "deepspeed"), "7", "DeepSpeed's no_sync excludes ZeRO-3",
+                 "use \"microbatch\"");
   expect_legal(sharded(R"("reduce": "step")", "fsdp"));
 }
 
 TEST(TopK, GoesToAllRanks) {
   Parts parts = sharded(R"("group": 8)", "orrery", R"("zero": 2)");
   parts.rest += ", \"compression\": { \"top_k\": 0.1 }";
-  expect_refused(parts, "7", "the largest gradients are sent to all data-parallel ranks", "use group \"all\"");
+  expect_refused(parts, "7", "the largest gradients are sent to all data-parallel ranks",
+                 "use group \"all\"");
 }
 
 TEST(MixedPrecision, NeedsShardedWeights) {
