@@ -96,6 +96,8 @@ void reduce_to_shard(Stage& s, BlockBuilder& b, UnitKind kind, bool accumulates)
   if (has_replicas(s) && (!accumulates || s.scenario.sharding.replicas_every_microbatch)) {
     reduce_over_replicas(s, b, {accumulate(Role::y, target)});
     if (direct) b.record(kept.formal);
+  } else if (direct && sent.formal != full.formal) {
+    b.record(kept.formal);  // the whole gradient's event is that of its cast
   }
   if (direct) return;
   b.add(accumulates ? OpKind::add : OpKind::cast,

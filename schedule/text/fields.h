@@ -130,7 +130,6 @@ void for_each_unit_field(UnitLike& u, Visit&& visit) {
   visit("decay_from", u.decay_from), visit("tied_copy", u.tied_copy);
   visit("weight_shards", u.weight_shards), visit("gradient_shards", u.gradient_shards);
   visit("optimizer_shards", u.optimizer_shards);
-  visit("shard_group", u.shard_group), visit("replica_group", u.replica_group);
 }
 
 // Defaults that both directions share.

@@ -58,7 +58,6 @@ class Line {
   void value(std::int32_t& v, std::string_view key) {
     v = static_cast<std::int32_t>(integer(key, 0, 0x7fffffff));
   }
-  void value(std::uint8_t& v, std::string_view key) { v = static_cast<std::uint8_t>(integer(key, 0, 255)); }
   void value(double& v, std::string_view key) { v = number(key); }
   void value(bool& v, std::string_view key);
   void value(std::string& v, std::string_view key) { v = name(key); }

@@ -329,10 +329,10 @@ class Parser {
                        : key == "gradients" ? &unit.gradients
                        : key == "master"    ? &unit.master
                                             : nullptr;
-      if (key == "shards_in") {
+      if (key == "shards_in" || key == "replicas_in") {
         line.take();
         line.expect("=", key);
-        unit.shard_group = read_group(line, scope_.schedule);
+        (key == "shards_in" ? unit.shard_group : unit.replica_group) = read_group(line, scope_.schedule);
         continue;
       }
       if (ref == nullptr) {

@@ -206,7 +206,8 @@ class Printer {
   void print_unit(const Unit& u) {
     const std::string fields =
         fields_that_differ(u, [](auto& unit, auto&& v) { for_each_unit_field(unit, v); });
-    const std::string sharded = u.shard_group == kData ? "" : " shards_in=" + group_reference(u.shard_group);
+    std::string sharded = u.shard_group == kData ? "" : " shards_in=" + group_reference(u.shard_group);
+    if (u.replica_group != kNoGroup) sharded += " replicas_in=" + group_reference(u.replica_group);
     line("  unit {}{}{}{} weights={} gradients={} master={}", word_of(u.kind), fields.empty() ? "" : " ",
          fields, sharded, reference_text(u.weights), reference_text(u.gradients), reference_text(u.master));
     for (const Slice& s : u.slices)

@@ -107,6 +107,7 @@ const std::vector<NamedPlan>& fsdp_plans() {
          s.sharding.unit_layers = 2;
          s.sharding.reduce_every_microbatch = false;
        }},
+      {"FSDP of eight, mixed precision, one microbatch, two layers", [](Scenario& s) { zero3(s, 8); mixed(s); clipped(s); }},
       {"FSDP, a quarter kept for the backward",
        [](Scenario& s) {
          four_layers(s);
