@@ -1,6 +1,7 @@
 // The parts of a scenario whose defaults come from the framework's policy (scenarios/policy.h), read over
 // them.
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -170,8 +171,21 @@ void read_offload(Draft& d, ObjectReader& r) {
   d.scenario.offload.pinned = r.boolean("pinned", true);
 }
 
+// The neighbours among the ranks that shard which one node holds.
+std::int64_t ranks_of_a_node(const Draft& d) {
+  const Parallel& p = d.scenario.parallel;
+  const std::int64_t shards = d.scenario.sharding.shards(p.replicas());
+  const std::int64_t stride = p.cp > 1 ? std::min(p.cp_stride, p.dp_stride) : p.dp_stride;
+  return std::gcd(std::max<std::int64_t>(1, d.scenario.cluster.node.gpus / stride), std::max<std::int64_t>(1, shards));
+}
+
 void read_compression(Draft& d, ObjectReader& r) {
-  d.scenario.compression.top_k = r.number("top_k", {.fallback = 0.0, .min = 0.0, .max = 1.0});
+  Compression& c = d.scenario.compression;
+  c.top_k = r.number("top_k", {.fallback = 0.0, .min = 0.0, .max = 1.0});
+  c.weight_bits = r.choice<int>("weights", 0, {{"none", 0}, {"int8", 8}});
+  c.gradient_bits = r.choice<int>("gradients", 0, {{"none", 0}, {"int8", 8}, {"int4", 4}});
+  c.block = r.integer("block", {.fallback = 2048, .min = 2, .max = kBucketMax});
+  c.node_ranks = r.integer("node_ranks", {.fallback = ranks_of_a_node(d), .min = 1, .max = kRanksMax});
 }
 
 void read_network(Draft& d, ObjectReader& r) {

@@ -115,6 +115,10 @@ struct Offload {
 
 struct Compression {
   double top_k = 0.0;  // share of gradient elements sent; 0: off
+  // ZeRO++: bits of the codes in which weights are gathered (ZeRO-3) and gradients scattered (ZeRO-2, 3); 0: as they are.
+  int weight_bits = 0, gradient_bits = 0;
+  std::int64_t block = 2048;    // elements that share a scale
+  std::int64_t node_ranks = 1;  // neighbours that gradients go through first
 };
 
 struct Network {

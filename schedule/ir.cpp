@@ -37,6 +37,7 @@ GroupKind kind_of_group(const Schedule& schedule, std::uint8_t group) {
       Named{"ring", GroupKind::context},       Named{"ulysses", GroupKind::context},
       Named{"gradient", GroupKind::data},      Named{"shard", GroupKind::data},
       Named{"replica", GroupKind::data},       Named{"secondary", GroupKind::data},
+      Named{"gradient_node", GroupKind::data}, Named{"gradient_across", GroupKind::data},
       Named{"mirror", GroupKind::data},
       Named{"expert", GroupKind::expert},      Named{"expert_tensor", GroupKind::expert},
       Named{"expert_data", GroupKind::data}};

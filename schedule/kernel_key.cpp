@@ -34,6 +34,8 @@ Family family_of(OpKind kind) {
     case OpKind::adam:
     case OpKind::sgd:
     case OpKind::cpu_adam:
+    case OpKind::quantise:
+    case OpKind::dequantise:
       return Family::flat;
     case OpKind::bias_backward:
     case OpKind::position_forward:
@@ -129,6 +131,7 @@ class KeyMaker {
     if (kind == OpKind::norm_forward || kind == OpKind::norm_backward) word(name(shape_.norm));
     if (kind == OpKind::activation_forward || kind == OpKind::activation_backward)
       word(name(shape_.activation));
+    if (kind == OpKind::quantise || kind == OpKind::dequantise) word(shape_.n == 4 ? "int4" : "int8");
     const bool fused = kind == OpKind::attention_forward || kind == OpKind::attention_backward;
     if (fused || kind == OpKind::softmax_forward || kind == OpKind::softmax_backward) {
       word(shape_.causal ? "causal" : "full");
@@ -236,6 +239,7 @@ class KeyMaker {
     if (op_.kind == OpKind::fill) return view({Role::y});
     if (op_.kind == OpKind::adam || op_.kind == OpKind::sgd || op_.kind == OpKind::cpu_adam)
       return view({Role::master});
+    if (op_.kind == OpKind::dequantise) return view({Role::y});
     return view({Role::x, Role::dy});
   }
 

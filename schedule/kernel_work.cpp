@@ -88,6 +88,10 @@ bool carries_message(OpKind kind, const View& view) {
 
 }  // namespace
 
+std::int64_t payload_bytes(std::int64_t columns, const KernelShape& shape) {
+  return (columns * shape.n + 7) / 8 + (columns + shape.k - 1) / shape.k * size_of(DataType::fp32);
+}
+
 Bytes message_bytes(const Program& program, const Op& op) {
   CHECK(is_communication(op.kind) || is_copy(op.kind), name(op.kind));
   const Block& block = program.block_of(op);

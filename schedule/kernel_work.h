@@ -20,6 +20,9 @@ KernelWork work_of(const Program& program, const Op& op, const KernelShape& shap
 
 // Bytes of one rank's message: all_reduce and broadcast: its buffer; reduce_scatter, all_gather: the full,
 // gathered size (as nccl-tests counts); send, recv: the view; copies: the view.
+// Bytes of a row of elements behind `quantise`: codes, and a float for each block (shape.n bits, shape.k elements).
+std::int64_t payload_bytes(std::int64_t columns, const KernelShape& shape);
+
 Bytes message_bytes(const Program& program, const Op& op);
 
 }  // namespace orrery::schedule

@@ -59,6 +59,8 @@ constexpr std::array<std::string_view, kOpKinds> kKindNames = {
     "cpu_adam",
     "top_k_select",
     "top_k_apply",
+    "quantise",
+    "dequantise",
     "all_reduce",
     "reduce_scatter",
     "all_gather",

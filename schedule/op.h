@@ -78,6 +78,8 @@ enum class OpKind : std::uint8_t {
   // Gradient compression.
   top_k_select,  // y [2 x k] (values, indices) = the k largest |x|; where x is updated it keeps the rest (feedback)
   top_k_apply,   // y += scattered x [2n x k]; y starts at element index(group) * shape.m of the flat vector
+  quantise,      // y = codes of n bits and a float scale for each block of k elements, row by row; several pairs
+  dequantise,    // y[i] = sum of the values of rows i, i + rows of y, ... of x
 
   // Communication. Members of `group` meet; views are matched in order. See docs/schedule.md for the layouts.
   all_reduce,      // y updated; shape.reduce: sum or max; several views are one coalesced call

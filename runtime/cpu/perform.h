@@ -18,6 +18,7 @@ bool perform_linear(const PerformContext& c);
 bool perform_pointwise(const PerformContext& c);
 bool perform_attention(const PerformContext& c);
 bool perform_embedding(const PerformContext& c);
+bool perform_quantise(const PerformContext& c);
 // `loss`: what cross_entropy_loss adds.
 bool perform_loss(const PerformContext& c, double& loss);
 // `optimizer_step` counts from 1; `skips`: the gradients are not finite, nothing is updated.

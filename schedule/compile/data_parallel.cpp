@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "schedule/compile/quantised.h"
 
 namespace orrery::schedule {
 namespace {
@@ -73,6 +74,24 @@ Tensor sent_gradient(Stage& s, BlockBuilder& b, UnitKind kind, Tensor full) {
   return sent;
 }
 
+// Each shard of `sent`, which is `full` or a cast of it, summed into the rank's `target`.
+void scatter(Stage& s, BlockBuilder& b, UnitKind kind, Tensor full, Tensor sent, Tensor target) {
+  const bool itself = sent.formal == full.formal;
+  if (s.scenario.compression.gradient_bits > 0)
+    return scatter_quantised(s, b, {.kind = kind, .stream = reduce_stream(s), .reads_unit = itself}, sent, target);
+  const Tensor rows = reshaped(sent, s.shard.shards, target.columns);
+  const std::int64_t pieces = pieces_per_unit(s, kind);
+  for (std::int64_t i = 0; i < pieces; ++i) {
+    const Range piece = part(target.columns, i, pieces);
+    b.add(OpKind::reduce_scatter, {in(Role::x, columns_of(rows, piece.from, piece.count)),
+                                   out(Role::y, columns_of(target, piece.from, piece.count))})
+        .on(reduce_stream(s))
+        .group(s.shard.shard_group);
+    if (i == 0 && itself) b.wait(done(s, b, kind));
+    if (i == pieces - 1 && itself) b.record(full.formal);
+  }
+}
+
 // ZeRO-2 and 3: one unit's full gradient is scattered and dies; the shard is kept, or added to what is kept.
 void reduce_to_shard(Stage& s, BlockBuilder& b, UnitKind kind, bool accumulates) {
   s.gradients_life.fill(Life::dies);
@@ -82,22 +101,12 @@ void reduce_to_shard(Stage& s, BlockBuilder& b, UnitKind kind, bool accumulates)
   const bool direct = !accumulates && s.reduce_type == s.kept_gradient_type;
   const Tensor target =
       direct ? kept : workspace(s, b, std::string(prefix(kind)) + ".reduced", s.reduce_type, 1, kept.columns);
-  const Tensor rows = reshaped(sent, s.shard.shards, kept.columns);
-  const std::int64_t pieces = pieces_per_unit(s, kind);
-  for (std::int64_t i = 0; i < pieces; ++i) {
-    const Range piece = part(kept.columns, i, pieces);
-    b.add(OpKind::reduce_scatter, {in(Role::x, columns_of(rows, piece.from, piece.count)),
-                                   out(Role::y, columns_of(target, piece.from, piece.count))})
-        .on(reduce_stream(s))
-        .group(s.shard.shard_group);
-    if (i == 0 && sent.formal == full.formal) b.wait(done(s, b, kind));
-    if (i == pieces - 1 && sent.formal == full.formal) b.record(full.formal);
-  }
+  scatter(s, b, kind, full, sent, target);
   if (has_replicas(s) && (!accumulates || s.scenario.sharding.replicas_every_microbatch)) {
     reduce_over_replicas(s, b, {accumulate(Role::y, target)});
     if (direct) b.record(kept.formal);
-  } else if (direct && sent.formal != full.formal) {
-    b.record(kept.formal);  // the whole gradient's event is that of its cast
+  } else if (direct && (sent.formal != full.formal || s.scenario.compression.gradient_bits > 0)) {
+    b.record(kept.formal);  // the whole gradient's event is that of an op before this one
   }
   if (direct) return;
   b.add(accumulates ? OpKind::add : OpKind::cast,

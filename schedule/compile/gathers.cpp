@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "schedule/compile/quantised.h"
+#include "schedule/kernel_work.h"
 
 namespace orrery::schedule {
 namespace {
@@ -23,17 +25,20 @@ bool from_secondary(const Stage& s, UnitKind kind, bool backward) {
 bool keeps_secondary(const Stage& s, UnitKind kind, bool backward) {
   return !backward && has_secondary(s, kind);
 }
+bool quantises(const Stage& s, UnitKind kind, bool backward) {
+  return s.scenario.compression.weight_bits > 0 && !from_secondary(s, kind, backward);
+}
 bool prepares(const Stage& s, UnitKind kind, bool backward) {
-  return s.kept_weight_type != s.weight_type && !from_secondary(s, kind, backward);
+  const bool casts = s.kept_weight_type != s.weight_type && !from_secondary(s, kind, backward);
+  return casts || quantises(s, kind, backward);
 }
 
 // A part of one unit's flat vector beside what is kept: an instance for every unit.
-Tensor part_tensor(Stage& s, BlockBuilder& b, UnitKind kind, const char* name, std::int64_t parts, Life life,
-                   bool persistent = false) {
-  const std::int64_t elements = s.unit(kind).elements / parts;
+Tensor part_tensor(Stage& s, BlockBuilder& b, UnitKind kind, const char* name, std::int64_t elements,
+                   DataType type, Life life, bool persistent = false) {
   const BufferId id = declare_once(s, {.name = std::string(prefix(kind)) + name,
                                        .kind = persistent ? BufferKind::weight : BufferKind::communication,
-                                       .type = s.weight_type,
+                                       .type = type,
                                        .persistent = persistent,
                                        .elements = elements,
                                        .instances = s.unit_count(kind)});
@@ -42,17 +47,31 @@ Tensor part_tensor(Stage& s, BlockBuilder& b, UnitKind kind, const char* name, s
 }
 
 Tensor sent_shard(Stage& s, BlockBuilder& b, UnitKind kind, Life life) {
-  return part_tensor(s, b, kind, ".sent_weights", s.shard.shards, life);
+  const std::int64_t elements = s.unit(kind).elements / s.shard.shards;
+  if (s.scenario.compression.weight_bits > 0)
+    return part_tensor(s, b, kind, ".weight_codes", payload_bytes(elements, quantised_weights(s)),
+                       DataType::byte, life);
+  return part_tensor(s, b, kind, ".sent_weights", elements, s.weight_type, life);
 }
 Tensor secondary_shard(Stage& s, BlockBuilder& b, UnitKind kind, Life life) {
-  return part_tensor(s, b, kind, ".secondary_weights", s.shard.secondary, life, s.shard.secondary_stays);
+  return part_tensor(s, b, kind, ".secondary_weights", s.unit(kind).elements / s.shard.secondary, s.weight_type,
+                     life, s.shard.secondary_stays);
+}
+// What all ranks' codes are before they are weights again: a row for each rank.
+Tensor gathered_codes(Stage& s, BlockBuilder& b, UnitKind kind, Life life) {
+  const std::int64_t payload = payload_bytes(s.unit(kind).elements / s.shard.shards, quantised_weights(s));
+  return reshaped(part_tensor(s, b, kind, ".gathered_codes", s.shard.shards * payload, DataType::byte, life),
+                  s.shard.shards, payload);
 }
 
 // The shard in the type that travels.
 BlockId prepare_block(Stage& s, UnitKind kind, bool backward) {
-  BlockBuilder b(s.schedule, s.program, "cast_shard", phase_of(backward));
+  const bool packs = quantises(s, kind, backward);
+  BlockBuilder b(s.schedule, s.program, packs ? "quantise_shard" : "cast_shard", phase_of(backward));
   const Tensor kept = flat_kept(s, b, kind, s.states(kind).kept_weights);
-  b.add(OpKind::cast, {in(Role::x, kept), out(Role::y, sent_shard(s, b, kind, Life::born))})
+  b.add(packs ? OpKind::quantise : OpKind::cast,
+        {in(Role::x, kept), out(Role::y, sent_shard(s, b, kind, Life::born))},
+        packs ? quantised_weights(s) : KernelShape{})
       .on(Stream::data)
       .wait(kept.formal);
   return b.finish();
@@ -83,7 +102,8 @@ BlockId gather_block(Stage& s, UnitKind kind, const GatherMode& mode) {
   const Tensor source = secondary                          ? secondary_shard(s, b, kind, Life::dies)
                         : prepares(s, kind, mode.backward) ? sent_shard(s, b, kind, Life::dies)
                                                            : kept;
-  const Tensor full = flat_weights(s, b, kind);
+  const Tensor full = quantises(s, kind, mode.backward) ? gathered_codes(s, b, kind, Life::born)
+                                                        : flat_weights(s, b, kind);
   b.add(OpKind::all_gather, {in(Role::x, source), out(Role::y, full)})
       .on(Stream::data)
       .group(secondary ? s.shard.secondary_group : s.shard.shard_group);
@@ -93,6 +113,20 @@ BlockId gather_block(Stage& s, UnitKind kind, const GatherMode& mode) {
   if (kind == UnitKind::embedding && s.has_head) b.wait(done(s, b, UnitKind::head));
   if (mode.behind != 0) b.wait(layer_done(s, b, mode.behind));
   if (mode.grouped) b.grouped();
+  return b.finish();
+}
+
+// Weights from what was gathered of their codes.
+BlockId unpack_block(Stage& s, UnitKind kind, bool backward) {
+  BlockBuilder b(s.schedule, s.program, "dequantise_weights", phase_of(backward));
+  s.weights_life.fill(Life::born);
+  const Tensor full = flat_weights(s, b, kind);
+  b.add(OpKind::dequantise,
+        {in(Role::x, gathered_codes(s, b, kind, Life::dies)),
+         out(Role::y, reshaped(full, s.shard.shards, full.count() / s.shard.shards))},
+        quantised_weights(s))
+      .on(Stream::data)
+      .record(full.formal);
   return b.finish();
 }
 
@@ -186,6 +220,8 @@ void Gathers::gather(Run run) {
         stage_, UnitKind::layer,
         {.backward = backward_, .grouped = i + 1 < run.count, .behind = on_device && i == 0 ? behind : 0});
   });
+  if (quantises(stage_, UnitKind::layer, backward_))
+    each("unpack." + name, [&](std::uint32_t) { return unpack_block(stage_, UnitKind::layer, backward_); });
   if (keeps_secondary(stage_, UnitKind::layer, backward_))
     each("keep." + name, [&](std::uint32_t) { return keep_block(stage_, UnitKind::layer); });
 }
@@ -206,6 +242,8 @@ void Gathers::gather_end(UnitKind kind, bool backward) {
   if (prepares(stage_, kind, backward))
     emit_("prepare." + name, unit, [&] { return prepare_block(stage_, kind, backward); });
   emit_("gather." + name, unit, [&] { return gather_block(stage_, kind, {.backward = backward}); });
+  if (quantises(stage_, kind, backward))
+    emit_("unpack." + name, unit, [&] { return unpack_block(stage_, kind, backward); });
   if (keeps_secondary(stage_, kind, backward))
     emit_("keep." + name, unit, [&] { return keep_block(stage_, kind); });
 }

@@ -22,6 +22,12 @@ std::int64_t secondary_of(const scenarios::Scenario& s) {
 
 bool sharded(const scenarios::Scenario& s) { return s.parallel.replicas() > 1 && s.parallel.zero > 0; }
 
+// Quantised gradients take two hops where the ranks that shard span several nodes.
+bool two_hops(const scenarios::Scenario& s) {
+  const std::int64_t node = s.compression.node_ranks, shards = s.sharding.shards(s.parallel.replicas());
+  return sharded(s) && s.parallel.zero >= 2 && s.compression.gradient_bits > 0 && node > 1 && node < shards;
+}
+
 }  // namespace
 
 void append_shard_groups(const scenarios::Scenario& s, std::vector<Group>& groups) {
@@ -41,6 +47,11 @@ void append_shard_groups(const scenarios::Scenario& s, std::vector<Group>& group
     CHECK(shards % secondary == 0, shards, secondary);
     append("secondary", first, secondary);
   }
+  if (two_hops(s)) {
+    CHECK(shards % s.compression.node_ranks == 0, shards, s.compression.node_ranks);
+    append("gradient_node", first, s.compression.node_ranks);
+    append("gradient_across", first * s.compression.node_ranks, shards / s.compression.node_ranks);
+  }
 }
 
 ShardPlan shard_plan(const scenarios::Scenario& s, const std::vector<Group>& groups) {
@@ -52,6 +63,14 @@ ShardPlan shard_plan(const scenarios::Scenario& s, const std::vector<Group>& gro
   if (plan.replicas > 1) {
     plan.shard_group = index_of(groups, "shard");
     plan.replica_group = index_of(groups, "replica");
+  }
+  plan.node = plan.shards;
+  plan.node_group = plan.shard_group;
+  if (two_hops(s)) {
+    plan.node = s.compression.node_ranks;
+    plan.nodes = plan.shards / plan.node;
+    plan.node_group = index_of(groups, "gradient_node");
+    plan.across_group = index_of(groups, "gradient_across");
   }
   const std::int64_t secondary = secondary_of(s);
   if (s.parallel.zero == 3 && secondary > 0 && secondary < plan.shards) {

@@ -26,6 +26,9 @@ struct ShardPlan {
   std::int64_t secondary = 0;  // parts into which weights are cut for the backward; 0: as for the forward
   bool secondary_stays = false;
   std::uint8_t gradient_group = kData;  // all that hold the same parameters, shards and copies
+  // Quantised gradients go through `node` neighbours first, then across them; the groups exist where both are > 1.
+  std::int64_t node = 1, nodes = 1;
+  std::uint8_t node_group = kNoGroup, across_group = kNoGroup;
   std::uint8_t shard_group = kData, replica_group = kNoGroup, secondary_group = kNoGroup;
 };
 

@@ -5,6 +5,7 @@
 
 #include <iterator>
 
+#include "schedule/kernel_work.h"
 #include "schedule/text/fields.h"
 
 namespace orrery::schedule {
@@ -60,6 +61,8 @@ constexpr Operands kOperands[] = {
     {OpKind::cpu_adam, "dw master moment1 moment2 [w norm]"},
     {OpKind::top_k_select, "x y"},
     {OpKind::top_k_apply, "x y"},
+    {OpKind::quantise, "x y"},
+    {OpKind::dequantise, "x y"},
     {OpKind::all_reduce, "y"},
     {OpKind::reduce_scatter, "x y"},
     {OpKind::all_gather, "x y"},
@@ -174,6 +177,22 @@ struct Checker {
     if (k.layout == Layout::nt) is(Role::dy, k.k, k.m), is(Role::x, k.k, k.n), is(Role::dw, k.m, k.n);
   }
 
+  // Each row of elements is a row of payload_bytes on the other side.
+  void quantisation() {
+    const KernelShape& k = s.shapes[op.shape];
+    if ((k.n != 8 && k.n != 4) || k.k < 2 || k.k % 2 != 0)
+      return add("has codes of {} bits in blocks of {}, not 8 or 4 in even blocks", k.n, k.k);
+    const bool packs = op.kind == OpKind::quantise;
+    std::int64_t bytes = 0, elements = 0;
+    for (const View& v : p.views_of(op)) {
+      const bool wide = v.role == (packs ? Role::x : Role::y);
+      if (wide) elements += v.rows * payload_bytes(v.columns, k);
+      if (v.role == (packs ? Role::y : Role::x)) bytes += v.count();
+    }
+    if (packs ? bytes != elements : elements == 0 || bytes % elements != 0)
+      add("has {} bytes where its elements take {}", bytes, elements);
+  }
+
   void sizes() {
     const KernelShape& k = s.shapes[op.shape];
     if (op.kind == OpKind::gemm) return gemm();
@@ -187,6 +206,7 @@ struct Checker {
     if (op.kind == OpKind::norm_forward || op.kind == OpKind::dropout_forward) equal(Role::x, Role::y);
     if (op.kind == OpKind::norm_backward || op.kind == OpKind::dropout_backward) equal(Role::dy, Role::dx);
     if (op.kind == OpKind::bias_dropout_add_forward) equal(Role::x, Role::y);
+    if (op.kind == OpKind::quantise || op.kind == OpKind::dequantise) quantisation();
     if (k.dropout < 0.0 || k.dropout >= 1.0) add("has a dropout of {}", k.dropout);
   }
 };

@@ -55,6 +55,7 @@ bool reduces(OpKind kind) {
     case OpKind::cross_entropy_sum:
     case OpKind::cross_entropy_loss:
     case OpKind::cross_entropy_backward:
+    case OpKind::quantise:  // the largest of a block first
       return true;
     case OpKind::fill:
     case OpKind::cast:
@@ -85,6 +86,7 @@ bool reduces(OpKind kind) {
     case OpKind::cpu_adam:
     case OpKind::top_k_select:
     case OpKind::top_k_apply:
+    case OpKind::dequantise:
     case OpKind::all_reduce:
     case OpKind::reduce_scatter:
     case OpKind::all_gather:
@@ -220,6 +222,8 @@ std::optional<KernelClass> kernel_class(OpKind kind) {
     case OpKind::sgd:
     case OpKind::top_k_select:
     case OpKind::top_k_apply:
+    case OpKind::quantise:
+    case OpKind::dequantise:
       return KernelClass::memory_bound;
     case OpKind::input:
     case OpKind::cpu_adam:

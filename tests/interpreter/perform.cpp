@@ -7,6 +7,7 @@
 #include "tests/interpreter/kernels_linear.h"
 #include "tests/interpreter/kernels_loss.h"
 #include "tests/interpreter/kernels_norm.h"
+#include "tests/interpreter/kernels_quantise.h"
 #include "tests/interpreter/perform_attention.h"
 #include "tests/interpreter/perform_optimizer.h"
 
@@ -110,6 +111,15 @@ void norm_gradients(const OpContext& c) {
                 {c.out(Role::dx), c.out(Role::dw), c.maybe_out(Role::dbias)});
 }
 
+void quantise_or_not(const OpContext& c, bool packs) {
+  const QuantiseFormat format{c.shape().k, static_cast<int>(c.shape().n)};
+  if (!packs) return dequantise(c.in(Role::x), format, c.out(Role::y));
+  const auto x = c.inputs(Role::x);
+  const auto y = c.outputs(Role::y);
+  if (x.size() != y.size() || x.empty()) throw ScheduleError("x and y do not come in pairs");
+  for (std::size_t i = 0; i < x.size(); ++i) quantise(x[i], format, y[i].view);
+}
+
 // The kinds that are neither attention, nor optimizer, nor communication.
 bool perform_simple(const OpContext& c) {
   const OpKind kind = c.op().kind;
@@ -142,6 +152,7 @@ bool perform_simple(const OpContext& c) {
   else if (kind == OpKind::cross_entropy_sum) cross_entropy_sum(vocabulary(c), c.out(Role::stats).view);
   else if (kind == OpKind::cross_entropy_backward)
     cross_entropy_backward(vocabulary(c), c.in(Role::stats), c.shape().scale, c.out(Role::dx));
+  else if (kind == OpKind::quantise || kind == OpKind::dequantise) quantise_or_not(c, kind == OpKind::quantise);
   else return kind == OpKind::host_wait;
   return true;
 }

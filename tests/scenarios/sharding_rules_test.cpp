@@ -143,6 +143,27 @@ TEST(TopK, GoesToAllRanks) {
                  "use group \"all\"");
 }
 
+TEST(Quantised, HasItsRules) {
+  const auto plan = [](const std::string& compression, const std::string& framework = "orrery",
+                       const std::string& parallel = R"("zero": 3)") {
+    Parts parts = sharded("", framework, parallel);
+    parts.rest = "\"compression\": { " + compression + " }";
+    return parts;
+  };
+  expect_refused(plan(R"("weights": "int8")", "orrery", R"("zero": 2)"), "7", "in ZeRO-3, but zero is 2", "use zero 3");
+  expect_refused(plan(R"("gradients": "int4")", "orrery", R"("zero": 1)"), "7", "in ZeRO-2 and 3, but zero is 1",
+                 "use zero 2 or 3");
+  expect_refused(plan(R"("weights": "int8", "block": 255)"), "7", "blocks of 255 elements", "use 254 or 256");
+  expect_refused(plan(R"("gradients": "int4", "node_ranks": 3)"), "7", "nodes of 3 ranks do not divide the 32 ranks",
+                 "use 2 or 4");
+  expect_refused(plan(R"("weights": "int8")", "fsdp"), "7", "are DeepSpeed's; fsdp has none", "use framework \"deepspeed\"");
+  expect_refused(plan(R"("gradients": "int4")", "deepspeed", R"("zero": 2)"), "7", "ZeRO++ is a part of ZeRO-3", "use zero 3");
+  expect_refused(plan(R"("gradients": "int4", "top_k": 0.1)"), "7", "top_k and codes exclude each other", "leave one");
+  const Read r = read(plan(R"("weights": "int8", "gradients": "int4")", "deepspeed"));
+  EXPECT_EQ(r.text(), "");
+  EXPECT_EQ(r.scenario.compression.node_ranks, 8);
+}
+
 TEST(MixedPrecision, NeedsShardedWeights) {
   Parts parts{.parallel = R"("zero": 2)", .rest = R"("recipe": { "fp32_shards": true })"};
   expect_refused(parts, "7", "need sharded weights (zero 3, dp > 1)", "use zero 3");
