@@ -153,6 +153,11 @@ std::vector<Field> sharding_fields() {
        "\"step\""},
       {"sharding.reduce_replicas", "`microbatch`, `step`", "`microbatch`; `deepspeed`: `step`",
        "With a group: when the sums of the groups are added up.", "\"step\""},
+      {"sharding.max_live_elements", "integer", kPolicy,
+       "ZeRO-3: weights stay from forward to backward while no more than this are live (stage3_max_live_parameters).",
+       "1000000000"},
+      {"sharding.max_reuse_elements", "integer", kPolicy,
+       "ZeRO-3: and while they are used again within so many (stage3_max_reuse_distance).", "1000000000"},
       {"sharding.limit_all_gathers", "true, false", "false",
        "ZeRO-3: the host, not the device, waits before more is gathered ahead (FSDP1).", "true"},
   };
@@ -169,6 +174,8 @@ std::vector<Field> kernel_fields() {
       {"kernels.fused_elementwise", "true, false", kPolicy,
        "Bias + activation, and bias + dropout + add, are one kernel each.", "true"},
       {"kernels.fp32_logits", "true, false", kPolicy, "Logits are copied to fp32 for the loss.", "true"},
+      {"kernels.cuda_graphs", "true, false", "false",
+       "The step is recorded and launched as a CUDA graph: the host issues no op of it.", "false"},
   };
 }
 

@@ -58,6 +58,7 @@ Policy deepspeed_policy() {
   p.bucket = {.elements = 500'000'000};
   p.stages_buckets = true;
   p.prefetch_elements = 50'000'000;
+  p.max_live_elements = p.max_reuse_elements = 1'000'000'000;
   p.kernels = eager();
   p.vocab_divisible_by = 1;
   return p;
@@ -151,6 +152,14 @@ std::int64_t bucket_buffers(const Policy& policy, const PlanFacts& plan, bool ov
 std::int64_t prefetch_units(const Policy& policy, const PlanFacts& plan) {
   if (plan.layer_elements <= 0) return 1;
   return std::max<std::int64_t>(1, policy.prefetch_elements / plan.layer_elements);
+}
+
+std::int64_t live_layers(const LiveLimits& limits, const PlanFacts& plan) {
+  if (plan.layer_elements <= 0 || limits.live < plan.layer_elements + plan.head_elements) return 0;
+  if (limits.reuse < 2 * plan.head_elements) return 0;
+  const std::int64_t by_reuse = (limits.reuse - 2 * plan.head_elements) / (2 * plan.layer_elements) + 1;
+  const std::int64_t by_live = (limits.live - plan.head_elements) / plan.layer_elements;
+  return std::min({by_reuse, by_live, plan.layers});
 }
 
 Recipe recipe_of(const Policy& policy, hardware::Precision precision, Optimizer optimizer, bool sharded_weights) {

@@ -40,6 +40,8 @@ struct Policy {
   When reduce_every_microbatch = When::always;
   bool root_reshards = true;
   bool fp32_shards = false;
+  // ZeRO-3: what is used again within so many elements stays, up to so many live ones; 0: nothing does.
+  std::int64_t max_live_elements = 0, max_reuse_elements = 0;
   Kernels kernels;
   std::int64_t vocab_divisible_by = 128;
 };
@@ -54,6 +56,8 @@ struct PlanFacts {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   std::int64_t pp = 1;
   std::int64_t layer_elements = 0;  // parameters of one layer on one tensor rank
+  std::int64_t head_elements = 0;   // and of the output projection
+  std::int64_t layers = 0;          // of a stage
 };
 
 bool happens(When when, const PlanFacts& plan);
@@ -62,6 +66,12 @@ std::int64_t bucket_elements(const BucketRule& rule, const PlanFacts& plan, int 
 // Staging buffers of one bucket each.
 std::int64_t bucket_buffers(const Policy& policy, const PlanFacts& plan, bool overlapped);
 std::int64_t prefetch_units(const Policy& policy, const PlanFacts& plan);
+// The last layers of a stage whose weights stay from forward to backward under DeepSpeed's limits: behind the k-th from
+// the end come k - 1 layers and the head, forward and backward, before it is used again.
+struct LiveLimits {
+  std::int64_t live = 0, reuse = 0;  // elements
+};
+std::int64_t live_layers(const LiveLimits& limits, const PlanFacts& plan);
 
 // Bytes per parameter of a framework at a precision with an optimizer: "megatron: 2 + 4 + 4 + 8 = 18
 // B/parameter".

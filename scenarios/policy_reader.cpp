@@ -20,6 +20,8 @@ PlanFacts facts_of(const Draft& d) {
   PlanFacts plan{s.parallel.zero, s.parallel.dp, s.parallel.schedule, s.parallel.pp, 0};
   if (d.knows(kModelKnown))
     plan.layer_elements = models::count(models::layer_parameters(s.model)) / s.parallel.tp;
+  if (d.knows(kModelKnown)) plan.head_elements = s.model.vocab * s.model.hidden / s.parallel.tp;
+  plan.layers = s.model.layers / std::max<std::int64_t>(1, s.parallel.pp);
   return plan;
 }
 
@@ -146,6 +148,14 @@ void read_sharding(Draft& d, ObjectReader& r) {
   s.replicas_every_microbatch = r.choice<bool>("reduce_replicas", d.scenario.framework != Framework::deepspeed,
                                                {{"microbatch", true}, {"step", false}});
   s.limit_on_host = r.boolean("limit_all_gathers", false);
+  LiveLimits limits{policy.max_live_elements, policy.max_reuse_elements};
+  limits.live = r.integer("max_live_elements", {.fallback = limits.live, .min = 0, .max = kBucketMax});
+  limits.reuse = r.integer("max_reuse_elements", {.fallback = limits.reuse, .min = 0, .max = kBucketMax});
+  const bool one_at_a_time = plan.pp == 1 && plan.schedule != PipelineSchedule::gpipe;
+  if (plan.zero == 3 && one_at_a_time && s.reshard_after_forward && s.reshard_to == 0)
+    s.live_layers = live_layers(limits, plan);
+  // What is used again the soonest is the head.
+  if (s.live_layers >= plan.layers && s.live_layers > 0) s.root_reshards = false;
 }
 
 void read_kernels(Draft& d, ObjectReader& r) {
@@ -164,6 +174,8 @@ void read_kernels(Draft& d, ObjectReader& r) {
   k.softmax_fp32_copy = r.boolean("softmax_fp32_copy", k.softmax_fp32_copy);
   k.fused_elementwise = r.boolean("fused_elementwise", k.fused_elementwise);
   k.fp32_logits = r.boolean("fp32_logits", k.fp32_logits);
+  k.cuda_graphs = r.boolean("cuda_graphs", false);
+  if (k.cuda_graphs) d.scenario.cluster.host_issue_cost = Duration{};
 }
 
 void read_offload(Draft& d, ObjectReader& r) {

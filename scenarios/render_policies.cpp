@@ -70,6 +70,9 @@ std::string render_policies() {
   table += row("`sharding.reshard_after_backward`", [](const Policy& p) { return text(p.reshard_after_backward); });
   table += row("`sharding.root_reshards`", [](const Policy& p) { return text(p.root_reshards); });
   table += row("`sharding.reduce`: every microbatch", [](const Policy& p) { return text(p.reduce_every_microbatch); });
+  table += row("`sharding.max_live_elements`, `max_reuse_elements`", [](const Policy& p) {
+    return p.max_live_elements == 0 ? std::string("0") : fmt::format("{}M", p.max_live_elements / 1'000'000);
+  });
   table += row("`kernels.fused_attention`", [](const Policy& p) { return text(p.kernels.fused_attention); });
   table += row("`kernels.fused_softmax`", [](const Policy& p) { return text(p.kernels.fused_softmax); });
   table +=

@@ -111,7 +111,8 @@ void sharding_without_effect(const Scenario& s, Idle&& idle) {
   const Parallel& p = s.parallel;
   const std::string zero = fmt::format("zero is {}", p.zero);
   for (const char* path : {"sharding.reshard_after_forward", "sharding.reshard_after_backward", "sharding.root_reshards",
-                           "sharding.secondary_group", "sharding.unit_layers", "sharding.limit_all_gathers"})
+                           "sharding.secondary_group", "sharding.unit_layers", "sharding.limit_all_gathers",
+                           "sharding.max_live_elements", "sharding.max_reuse_elements"})
     idle(path, p.zero != 3 || p.replicas() == 1, p.zero != 3 ? zero : "dp is 1");
   idle("sharding.group", p.zero == 0 || p.replicas() == 1, p.zero == 0 ? zero : "dp is 1");
   idle("sharding.reduce", p.zero < 2 || p.replicas() == 1, p.zero < 2 ? zero : "dp is 1");

@@ -147,6 +147,33 @@ void offload_optimizer_exists(Draft& d, Diagnostics& diagnostics) {
                     "use optimizer \"adamw\", or offload nothing");
 }
 
+// What a recorded graph cannot hold: work of the host, and waits of it in the middle.
+void graphs_hold_no_host(Draft& d, Diagnostics& diagnostics) {
+  const Scenario& s = d.scenario;
+  if (!s.kernels.cuda_graphs) return;
+  const bool offloads = s.offload.optimizer != OffloadTarget::none, limits = s.sharding.limit_on_host && s.parallel.zero == 3;
+  if (!offloads && !limits) return;
+  diagnostics.error(d.at("kernels.cuda_graphs"),
+                    fmt::format("a CUDA graph holds work of the GPU alone, but {}",
+                                offloads ? "the offloaded optimizer runs on the host" : "limit_all_gathers makes the host wait"),
+                    fmt::format("set cuda_graphs to false, or {}", offloads ? "offload nothing" : "limit_all_gathers to false"));
+}
+
+void graphs_of_framework(Draft& d, Diagnostics& diagnostics) {
+  const Scenario& s = d.scenario;
+  if (!s.kernels.cuda_graphs) return;
+  if (s.framework == Framework::deepspeed)
+    diagnostics.error(d.at("kernels.cuda_graphs"), "DeepSpeed records CUDA graphs for inference, not for training steps",
+                      "set cuda_graphs to false, or use framework \"megatron\"");
+  if (s.framework == Framework::megatron && s.training.recompute == Recompute::full)
+    diagnostics.error(d.at("kernels.cuda_graphs"), "Megatron does not record CUDA graphs of layers that are recomputed in full",
+                      "set cuda_graphs to false, or recompute to \"none\" or \"selective\"");
+  if (s.framework == Framework::fsdp && s.parallel.zero == 3 && s.parallel.replicas() > 1)
+    diagnostics.error(d.at("kernels.cuda_graphs"),
+                      "FSDP's hooks allocate and free gathered weights in every step, which a recorded graph cannot",
+                      "set cuda_graphs to false, or use framework \"megatron\" with zero 1");
+}
+
 }  // namespace
 
 const std::vector<Rule>& framework_rules() {
@@ -170,6 +197,9 @@ const std::vector<Rule>& framework_rules() {
        recompute_every_needs_full},
       {"recompute_every range", "recompute_every is at most the number of layers",
        kTrainingKnown | kModelKnown, 0, recompute_every_within_model},
+      {"graphs", "CUDA graphs hold no work or wait of the host", kTrainingKnown | kPolicyKnown, 0, graphs_hold_no_host},
+      {"graphs of frameworks", "DeepSpeed, FSDP and Megatron's recomputation exclude CUDA graphs",
+       kWorldKnown | kTrainingKnown | kPolicyKnown, 0, graphs_of_framework},
       {"offload", "an offloaded optimizer is Adam", kTrainingKnown | kPolicyKnown, 0,
        offload_optimizer_exists},
   };

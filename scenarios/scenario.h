@@ -92,6 +92,7 @@ struct Sharding {
   std::int64_t reshard_to = 0;  // after the forward each of so many neighbours keeps a part for the backward
   std::int64_t secondary = 0;   // the same, in a copy that is always there (ZeRO++ hpZ)
   std::int64_t unit_layers = 1;           // layers that are gathered together
+  std::int64_t live_layers = 0;           // of a stage, from its end: used again so soon that their weights stay
   bool reduce_every_microbatch = true;    // ZeRO-2, 3; false: whole gradients add up until the last
   bool replicas_every_microbatch = true;  // sum over the replicas in each of those, or only in the last
   bool limit_on_host = false;             // the host waits before it gathers more than prefetched
@@ -106,6 +107,7 @@ struct Kernels {
       false;  // separate attention keeps softmax output in fp32 too (7 B/element instead of 5)
   bool fused_elementwise = true;  // bias + activation, bias + dropout + add in one kernel
   bool fp32_logits = true;        // logits are cast to fp32 for the loss
+  bool cuda_graphs = false;       // the step is launched as a recorded graph: its ops cost the host nothing
 };
 
 struct Offload {

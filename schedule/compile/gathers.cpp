@@ -170,6 +170,10 @@ bool Gathers::gathers(UnitKind kind, bool backward, bool first) const {
   return false;
 }
 
+bool Gathers::stays_live(Run run) const {
+  return run.first + stage_.scenario.sharding.live_layers >= stage_.layer_units;
+}
+
 void Gathers::begin(const std::vector<std::uint32_t>& order, std::uint32_t first_layer, bool backward,
                     bool first) {
   active_ = gathers(UnitKind::layer, backward, first);
@@ -189,7 +193,8 @@ void Gathers::begin(const std::vector<std::uint32_t>& order, std::uint32_t first
 void Gathers::until(std::size_t position) {
   if (!active_) return;
   const std::size_t end = std::min(runs_.size(), run_at_[position] + stage_.prefetch(backward_) + 1);
-  for (; gathered_ < end; ++gathered_) gather(runs_[gathered_]);
+  for (; gathered_ < end; ++gathered_)
+    if (!backward_ || !stays_live(runs_[gathered_])) gather(runs_[gathered_]);
 }
 
 void Gathers::gather(Run run) {
@@ -222,7 +227,7 @@ void Gathers::gather(Run run) {
   });
   if (quantises(stage_, UnitKind::layer, backward_))
     each("unpack." + name, [&](std::uint32_t) { return unpack_block(stage_, UnitKind::layer, backward_); });
-  if (keeps_secondary(stage_, UnitKind::layer, backward_))
+  if (keeps_secondary(stage_, UnitKind::layer, backward_) && !stays_live(run))
     each("keep." + name, [&](std::uint32_t) { return keep_block(stage_, UnitKind::layer); });
 }
 
@@ -232,6 +237,7 @@ std::uint32_t Gathers::released_by(std::uint32_t layer, bool backward, bool last
   if (keep != Keep::use && !backward) return 0;
   if (keep == Keep::step && !last) return 0;
   const Run run = run_of(layer);
+  if (!backward && stays_live(run)) return 0;
   const std::uint32_t end = backward ? run.first : run.first + run.count - 1;
   return layer == end ? run.count : 0;
 }

@@ -40,6 +40,7 @@ class Gathers {
   };
   Run run_of(std::uint32_t layer) const;
   bool gathers(UnitKind kind, bool backward, bool first) const;
+  bool stays_live(Run run) const;  // from its forward to its backward, though others do not
   void gather(Run run);
   void gather_end(UnitKind kind, bool backward);
 

@@ -108,6 +108,21 @@ const std::vector<NamedPlan>& fsdp_plans() {
          s.sharding.reduce_every_microbatch = false;
        }},
       {"FSDP of eight, mixed precision, one microbatch, two layers", [](Scenario& s) { zero3(s, 8); mixed(s); clipped(s); }},
+      {"ZeRO-3, two of four layers stay live",
+       [](Scenario& s) {
+         four_layers(s);
+         zero3(s, 2);
+         s.sharding.live_layers = 2;
+         s.overlap.prefetch_units = s.overlap.prefetch_backward = 2;
+       }},
+      {"ZeRO-3, all layers stay live",
+       [](Scenario& s) {
+         four_layers(s);
+         zero3(s, 2);
+         s.sharding.live_layers = 4;
+         s.sharding.root_reshards = false;
+         full(s);
+       }},
       {"FSDP, a quarter kept for the backward",
        [](Scenario& s) {
          four_layers(s);

@@ -42,6 +42,7 @@ std::vector<Case> megatron_cases() {
   const auto plan = [](const std::string& parallel, const std::string& rest,
                        const std::string& training = "") { return of("megatron", parallel, rest, training); };
   const std::string gather = R"("overlap": { "parameter_gather": true, "gradient_reduce": true })";
+  const std::string graphs = R"("kernels": { "cuda_graphs": true })";
   return {
       {"GatherWithoutDistributedOptimizer", plan("", gather), 7,
        "--overlap-param-gather) with the distributed optimizer only", "set zero to 1",
@@ -68,6 +69,8 @@ std::vector<Case> megatron_cases() {
       {"SecondaryShards", plan(R"("zero": 3)", R"("sharding": { "secondary_group": 8 })"), 7,
        "keeps no second shard of weights", "\"deepspeed\" (hpZ)",
        of("deepspeed", R"("zero": 3)", R"("sharding": { "secondary_group": 8 })")},
+      {"Graphs", plan("", graphs, R"(, "recompute": "full")"), 7, "does not record CUDA graphs of layers", "\"selective\"",
+       plan("", graphs)},
       {"RecomputedStretches",
        plan(R"("pp": 4, "vpp": 4)", "\"name\": \"x\"", R"(, "recompute": "full", "recompute_every": 4)"), 6,
        "takes stretches within a virtual stage, and one has 2 layers", "use at most 2",
@@ -99,6 +102,8 @@ std::vector<Case> deepspeed_cases() {
       {"OneBucket", plan(R"("zero": 2)", R"("overlap": { "bucket_elements": 0 })"), 7,
        "there is no \"one bucket\"", "use 500000000",
        plan(R"("zero": 2)", R"("overlap": { "bucket_elements": 500000000 })")},
+      {"Graphs", plan("", R"("kernels": { "cuda_graphs": true })"), 7, "for inference, not for training steps",
+       "framework \"megatron\"", of("megatron", "", R"("kernels": { "cuda_graphs": true })")},
       {"Compression", plan(R"("zero": 3)", R"("compression": { "top_k": 0.01 })"), 7,
        "scatters gradients as they come", "use zero 2",
        plan(R"("zero": 2)", R"("compression": { "top_k": 0.01 })")},
@@ -127,6 +132,10 @@ std::vector<Case> torch_cases() {
       {"ReductionStream", of("fsdp", "", R"("overlap": { "gradient_reduce": false })"), 7,
        "always has a stream of its own", "set it to true",
        of("fsdp", "", R"("overlap": { "gradient_reduce": true })")},
+      {"FsdpGraphs", of("fsdp", "", R"("kernels": { "cuda_graphs": true })"), 7, "which a recorded graph cannot",
+       "set cuda_graphs to false", of("fsdp", R"("zero": 0)", R"("kernels": { "cuda_graphs": true })")},
+      {"GraphsAndOffload", of("orrery", "", offload + R"(, "kernels": { "cuda_graphs": true })"), 7,
+       "the offloaded optimizer runs on the host", "offload nothing", of("orrery", "", R"("kernels": { "cuda_graphs": true })")},
       {"FsdpOffload", of("fsdp", "", offload), 7, "keeps parameters and gradients on the host, too",
        "framework \"deepspeed\"", of("deepspeed", R"("zero": 3)", offload)},
       {"FsdpCompression", of("fsdp", R"("zero": 0)", R"("compression": { "top_k": 0.01 })"), 7,

@@ -79,6 +79,35 @@ TEST(Policy, PrefetchInLayers) {
   EXPECT_EQ(units(R"("models/zoo/llama-2-7b.json")"), 1);
 }
 
+// DeepSpeed's stage3_max_live_parameters and max_reuse_distance, 1e9 elements: a small model gives nothing back, of a 7B
+// model two layers of 202M stay (behind the second come two of the head's 131M and two of the last layer's).
+TEST(Policy, SmallModelsStayLive) {
+  const auto sharding = [](const char* model, const char* more) {
+    return read(Parts{.model = model,
+                      .framework = "deepspeed",
+                      .parallel = R"("zero": 3)",
+                      .rest = std::string(R"("sharding": { )") + more + " }"})
+        .scenario.sharding;
+  };
+  const Sharding small = sharding(R"("models/zoo/gpt2-124m.json")", "");
+  EXPECT_EQ(small.live_layers, 12);
+  EXPECT_FALSE(small.root_reshards);
+  const Sharding large = sharding(R"("models/zoo/llama-2-7b.json")", "");
+  EXPECT_EQ(large.live_layers, 2);
+  EXPECT_TRUE(large.root_reshards);
+  EXPECT_EQ(sharding(R"("models/zoo/llama-2-7b.json")", R"("max_live_elements": 0)").live_layers, 0);
+  EXPECT_EQ(sharding(R"("models/zoo/llama-2-7b.json")", R"("max_reuse_elements": 5000000000)").live_layers, 4) << "of 1e9";
+}
+
+TEST(Policy, CudaGraphsCostTheHostNothing) {
+  const auto cost = [](const char* graphs) {
+    return read(Parts{.rest = std::string(R"("kernels": { "cuda_graphs": )") + graphs + " }"})
+        .scenario.cluster.host_issue_cost;
+  };
+  EXPECT_GT(cost("false"), Duration{});
+  EXPECT_EQ(cost("true"), Duration{});
+}
+
 TEST(Policy, RecipeCanBeChangedAndSaysSo) {
   const auto scenario = [](const char* recipe) {
     return read(Parts{.framework = "deepspeed", .rest = recipe});

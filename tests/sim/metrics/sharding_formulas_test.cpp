@@ -131,6 +131,32 @@ TEST(Reductions, GoThroughTheGroupAndItsReplicas) {
   check("deepspeed", R"("group": 8)", m, 1);  // MiCS: two hops
 }
 
+// qwZ: a byte an element and a float a block, of each rank's shard; qgZ: half a byte, once in the node and, for a
+// node's share of it, once across nodes.
+TEST(Quantised, BytesOnTheWireAreExact) {
+  scenarios::Scenario s = sharded("deepspeed", 3, R"("max_live_elements": 0)");
+  const std::int64_t m = 3, layers = 4, shard = layer_elements(s) / 32, block = 2048;
+  s.compression.weight_bits = 8;
+  s.compression.gradient_bits = 4;
+  s.compression.node_ranks = 8;
+  const auto traffic = layer_traffic(s);
+  const std::int64_t scales = 4 * ((shard + block - 1) / block);
+  EXPECT_EQ(traffic.at({OpKind::all_gather, "data"}).bytes, 2 * m * layers * 32 * (shard + scales));
+  const std::int64_t codes = (shard + 1) / 2 + scales;
+  EXPECT_EQ(traffic.at({OpKind::all_to_all, "gradient_node"}).bytes, m * layers * 32 * codes);
+  EXPECT_EQ(traffic.at({OpKind::all_to_all, "gradient_across"}).bytes, m * layers * 4 * codes);
+  EXPECT_EQ(traffic.count({OpKind::reduce_scatter, "data"}), 0U);
+}
+
+// Layers that stay live are gathered once a microbatch.
+TEST(Gathers, SpareLayersThatStayLive) {
+  const auto count = [](const char* sharding) {
+    return layer_traffic(sharded("deepspeed", 3, sharding)).at({OpKind::all_gather, "data"}).messages;
+  };
+  EXPECT_EQ(count(R"("max_live_elements": 0)"), 2 * 3 * 4);
+  EXPECT_EQ(count(""), 3 * 4) << "the model is under the limit";
+}
+
 // Units of several layers: as many gathers, in grouped calls; what is held at once is a unit and what is
 // prefetched.
 TEST(Units, AreGatheredTogether) {
