@@ -14,8 +14,8 @@
 
 namespace orrery::hardware {
 
-enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16, fp8 };
-inline constexpr std::size_t kPrecisions = 5;
+enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16, fp8, fp4 };
+inline constexpr std::size_t kPrecisions = 6;
 
 // Kernel classes whose efficiency is fitted once per GPU type on measurements (hardware/profiles/*.json).
 enum class KernelClass : std::uint8_t { gemm, attention_forward, attention_backward, memory_bound };

@@ -13,7 +13,8 @@ namespace orrery::hardware {
 namespace {
 
 void read_peaks(const Json& json, Diagnostics& diagnostics, Gpu& gpu) {
-  static constexpr std::array<std::string_view, kPrecisions> kNames = {"fp32", "tf32", "fp16", "bf16", "fp8"};
+  static constexpr std::array<std::string_view, kPrecisions> kNames = {"fp32", "tf32", "fp16", "bf16", "fp8",
+                                                                            "fp4"};
   ObjectReader reader(json, diagnostics, "dense_peak");
   for (std::size_t p = 0; p < kPrecisions; ++p)
     gpu.dense_peak[p] = reader.flop_rate(kNames[p], FlopRate(0.0));

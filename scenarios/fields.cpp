@@ -64,8 +64,9 @@ std::vector<Field> batch_fields() {
        "Microbatches a step: global_batch = micro_batch x accumulation x dp.", "\"auto\""},
       {"training.microbatches", "integer or `auto`", "solved", "Another name of accumulation.", "\"auto\""},
       {"training.sequence_length", "integer", "required", "Tokens of a sequence.", "1024"},
-      {"training.precision", "`fp32`, `tf32`, `fp16`, `bf16`", "`bf16`",
-       "Of matrix products and activations.", "\"fp16\""},
+      {"training.precision", "`fp32`, `tf32`, `fp16`, `bf16`, `fp8`, `fp4`", "`bf16`",
+       "Of matrix products and activations; `fp8`, `fp4`: of the layers' linear products, the rest in bf16.",
+       "\"fp16\""},
   };
 }
 
@@ -101,6 +102,8 @@ std::vector<Field> recipe_fields() {
        "Whether the optimizer keeps an fp32 copy of 16-bit weights.", "true"},
       {"recipe.fp32_shards", "true, false", kPolicy,
        "ZeRO-3: weights are kept in fp32 shards and gathered in 16 bits (FSDP's mixed-precision policy).", "false"},
+      {"recipe.scaling", "`delayed`, `current`, `block`, `mx`, `nvfp4`", "fp8: `delayed`; fp4: `nvfp4`",
+       "Of fp8 and fp4 products: which casts, copies and scales they need.", "null"},
       {"recipe.reduce_bytes", "2, 4", kPolicy, "With fp32_shards: bytes of a gradient element on the way.", "4"},
       {"recipe.optimizer_state_bytes", "4, 8", "the optimizer's",
        "Bytes of optimizer states an element; Adam: 8, or 4 (16-bit moments) in fp16 and bf16.", "8"},

@@ -78,8 +78,13 @@ std::int64_t live_layers(const LiveLimits& limits, const PlanFacts& plan);
 Recipe recipe_of(const Policy& policy, hardware::Precision precision, Optimizer optimizer, bool sharded_weights = false);
 std::string describe(const Recipe& recipe);  // "2 + 4 + 4 + 8 = 18 B/parameter"
 
+// Products of 8 or 4 bits, in a model that is otherwise bf16.
+constexpr bool is_low(hardware::Precision precision) {
+  return precision == hardware::Precision::fp8 || precision == hardware::Precision::fp4;
+}
+// Weights and activations of 16 bits.
 constexpr bool is_half(hardware::Precision precision) {
-  return precision == hardware::Precision::fp16 || precision == hardware::Precision::bf16;
+  return precision == hardware::Precision::fp16 || precision == hardware::Precision::bf16 || is_low(precision);
 }
 
 }  // namespace orrery::scenarios

@@ -78,6 +78,14 @@ void read_recipe(Draft& d, ObjectReader& r) {
         r.place("master_weights"),
         fmt::format("with {} the weights are fp32 themselves: there is no master copy", word(t.precision)),
         "leave it out, or train in fp16 or bf16");
+  if (is_low(t.precision)) {
+    const Scaling usual_scaling = t.precision == hardware::Precision::fp4 ? Scaling::nvfp4 : Scaling::delayed;
+    recipe.scaling = r.choice<Scaling>("scaling", usual_scaling, scaling_words());
+    recipe.name += ", " + word(recipe.scaling) + " scaling";
+  } else if (r.has("scaling")) {
+    r.diagnostics().error(r.place("scaling"), fmt::format("{} products are not scaled", word(t.precision)),
+                          "leave it out, or train in fp8 or fp4");
+  }
   if (describe(recipe) != describe(usual))
     recipe.name =
         fmt::format("{} {}, changed here: {}", word(policy.framework), word(t.precision), describe(recipe));

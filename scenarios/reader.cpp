@@ -132,12 +132,10 @@ void read_batches(Draft& d, ObjectReader& r) {
 }
 
 void read_precision(Draft& d, ObjectReader& r) {
-  const char* one = "one of \"fp32\", \"tf32\", \"fp16\", \"bf16\"";
+  const char* one = "one of \"fp32\", \"tf32\", \"fp16\", \"bf16\", \"fp8\", \"fp4\"";
   const Json* value = r.child("precision");
   if (value != nullptr && value->is_array())
     r.diagnostics().error(value->place, "a run has one precision: fp16 and bf16 exclude each other", one);
-  else if (value != nullptr && value->is_string() && value->string == "fp8")
-    r.diagnostics().error(value->place, "fp8 is not supported yet", one);
   else
     d.scenario.training.precision =
         r.choice<hardware::Precision>("precision", hardware::Precision::bf16, precision_words());

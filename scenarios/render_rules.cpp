@@ -12,6 +12,7 @@ std::vector<RuleTable> rule_tables() {
           {"Megatron-LM", megatron_rules()},
           {"DeepSpeed", deepspeed_rules()},
           {"PyTorch: DDP, FSDP, torchtitan", torch_rules()},
+          {"Low-precision products", precision_rules()},
           {"How states are spread", sharding_rules()},
           {"Is it computable", size_rules()},
           {"Legal, but probably not meant", advice_rules()}};

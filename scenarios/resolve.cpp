@@ -20,6 +20,7 @@ Scenario resolve_scenario(const Json& json, Diagnostics& diagnostics) {
   apply(megatron_rules(), draft, found);
   apply(deepspeed_rules(), draft, found);
   apply(torch_rules(), draft, found);
+  apply(precision_rules(), draft, found);
   apply(sharding_rules(), draft, found);
   apply(size_rules(), draft, found);
   if (!found.has_errors()) apply(advice_rules(), draft, found);

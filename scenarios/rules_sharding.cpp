@@ -167,20 +167,26 @@ void quantised_traffic_exists(Draft& d, Diagnostics& diagnostics) {
   const Compression& c = d.scenario.compression;
   const int zero = d.scenario.parallel.replicas() > 1 ? d.scenario.parallel.zero : 0;
   if (c.weight_bits > 0 && zero != 3)
-    diagnostics.error(d.at("compression.weights"),
-                      fmt::format("quantised weights travel where weights are gathered for use, in ZeRO-3, but zero is {}", zero),
-                      "use zero 3, or weights \"none\"");
+    diagnostics.error(
+        d.at("compression.weights"),
+        fmt::format("quantised weights travel where weights are gathered for use, in ZeRO-3, but zero is {}",
+                    zero),
+        "use zero 3, or weights \"none\"");
   if (c.gradient_bits > 0 && zero < 2)
-    diagnostics.error(d.at("compression.gradients"),
-                      fmt::format("quantised gradients travel to the rank that keeps their shard, in ZeRO-2 and 3, but zero is {}", zero),
-                      "use zero 2 or 3, or gradients \"none\"");
+    diagnostics.error(
+        d.at("compression.gradients"),
+        fmt::format(
+            "quantised gradients travel to the rank that keeps their shard, in ZeRO-2 and 3, but zero is {}",
+            zero),
+        "use zero 2 or 3, or gradients \"none\"");
 }
 
 void quantised_blocks(Draft& d, Diagnostics& diagnostics) {
   const Compression& c = d.scenario.compression;
   if (c.weight_bits == 0 && c.gradient_bits == 0) return;
   if (c.block % 2 != 0)
-    diagnostics.error(d.at("compression.block"), fmt::format("blocks of {} elements do not fill bytes with two codes each", c.block),
+    diagnostics.error(d.at("compression.block"),
+                      fmt::format("blocks of {} elements do not fill bytes with two codes each", c.block),
                       fmt::format("use {} or {}", c.block - 1, c.block + 1));
 }
 
@@ -199,7 +205,8 @@ void quantised_by_framework(Draft& d, Diagnostics& diagnostics) {
   if ((c.weight_bits == 0 && c.gradient_bits == 0) || f == Framework::orrery) return;
   const char* path = c.weight_bits > 0 ? "compression.weights" : "compression.gradients";
   if (f != Framework::deepspeed)
-    diagnostics.error(d.at(path), fmt::format("quantised collectives (ZeRO++) are DeepSpeed's; {} has none", word(f)),
+    diagnostics.error(d.at(path),
+                      fmt::format("quantised collectives (ZeRO++) are DeepSpeed's; {} has none", word(f)),
                       "use framework \"deepspeed\", or \"none\"");
   else if (d.scenario.parallel.zero != 3)
     diagnostics.error(d.at(path), "DeepSpeed's ZeRO++ is a part of ZeRO-3", "use zero 3");
@@ -208,7 +215,8 @@ void quantised_by_framework(Draft& d, Diagnostics& diagnostics) {
 void one_compression(Draft& d, Diagnostics& diagnostics) {
   const Compression& c = d.scenario.compression;
   if (c.top_k == 0.0 || c.gradient_bits == 0) return;
-  diagnostics.error(d.at("compression.gradients"), "the largest gradients are sent as they are: top_k and codes exclude each other",
+  diagnostics.error(d.at("compression.gradients"),
+                    "the largest gradients are sent as they are: top_k and codes exclude each other",
                     "leave one of them out");
 }
 
@@ -251,10 +259,12 @@ const std::vector<Rule>& sharding_rules() {
       {"quantised traffic", "quantised weights need ZeRO-3, quantised gradients ZeRO-2 or 3", kNeeds, 0,
        quantised_traffic_exists},
       {"quantised blocks", "quantisation blocks are even", kNeeds, 0, quantised_blocks},
-      {"quantised hops", "the nodes of quantised gradients divide the sharding ranks", kNeeds, 0, quantised_hops},
+      {"quantised hops", "the nodes of quantised gradients divide the sharding ranks", kNeeds, 0,
+       quantised_hops},
       {"quantised framework", "DeepSpeed alone has ZeRO++'s quantised collectives, in ZeRO-3", kNeeds, 0,
        quantised_by_framework},
-      {"one compression", "top-k compression and quantisation exclude each other", kNeeds, 0, one_compression},
+      {"one compression", "top-k compression and quantisation exclude each other", kNeeds, 0,
+       one_compression},
       {"top_k groups", "top-k compression goes to all data-parallel ranks", kNeeds, 0, compression_in_groups},
   };
   return rules;

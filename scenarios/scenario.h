@@ -20,6 +20,8 @@ enum class Framework : std::uint8_t { orrery, megatron, deepspeed, ddp, fsdp };
 enum class PipelineSchedule : std::uint8_t { gpipe, one_f_one_b, interleaved };
 enum class Recompute : std::uint8_t { none, selective, full };
 enum class Optimizer : std::uint8_t { adam, sgd, sgd_momentum };
+// How the operands of low-precision products are scaled (schedule/compile/low_precision.h).
+enum class Scaling : std::uint8_t { none, delayed, current, block, mx, nvfp4 };
 enum class OffloadTarget : std::uint8_t { none, cpu };
 enum class Algorithm : std::uint8_t { automatic, ring, tree, nvls, nvls_tree };
 enum class Protocol : std::uint8_t { automatic, ll, ll128, simple };
@@ -67,6 +69,7 @@ struct Recipe {
   // ZeRO-3 with a mixed-precision policy (FSDP): weights are kept in weight_bytes, gathered and used in gathered_bytes;
   // gradients come in that, are reduced in reduce_bytes and kept in gradient_bytes. 0: no such policy.
   int gathered_bytes = 0, reduce_bytes = 0;
+  Scaling scaling = Scaling::none;  // fp8, fp4: of the layers' linear products
   std::string name;
 };
 

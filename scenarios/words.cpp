@@ -37,7 +37,16 @@ const Words<hardware::Precision>& precision_words() {
   static const Words<hardware::Precision> words = {{"fp32", hardware::Precision::fp32},
                                                    {"tf32", hardware::Precision::tf32},
                                                    {"fp16", hardware::Precision::fp16},
-                                                   {"bf16", hardware::Precision::bf16}};
+                                                   {"bf16", hardware::Precision::bf16},
+                                                   {"fp8", hardware::Precision::fp8},
+                                                   {"fp4", hardware::Precision::fp4}};
+  return words;
+}
+
+const Words<Scaling>& scaling_words() {
+  static const Words<Scaling> words = {{"delayed", Scaling::delayed}, {"current", Scaling::current},
+                                       {"block", Scaling::block},     {"mx", Scaling::mx},
+                                       {"nvfp4", Scaling::nvfp4},     {"none", Scaling::none}};
   return words;
 }
 

@@ -71,7 +71,7 @@ struct Buffer {
   bool persistent = false;      // every instance lives from before the step to after it
   std::int64_t elements = 0;    // of one instance
   std::uint32_t instances = 1;
-  Bytes bytes() const { return Bytes(elements * size_of(type)); }
+  Bytes bytes() const { return Bytes(bytes_of(type, elements)); }
   bool operator==(const Buffer&) const = default;
 };
 

@@ -27,6 +27,7 @@ Family family_of(OpKind kind) {
   switch (kind) {
     case OpKind::fill:
     case OpKind::cast:
+    case OpKind::absmax:
     case OpKind::add:
     case OpKind::dropout_forward:
     case OpKind::dropout_backward:

@@ -37,7 +37,7 @@ double executed_flops(OpKind kind, const KernelShape& s) {
 }
 
 std::int64_t bytes_of(const Program& program, const Block& block, const View& view) {
-  return view.count() * size_of(program.buffer(block, view).type);
+  return bytes_of(program.buffer(block, view).type, view.count());
 }
 
 // Elements that an op looks up in a view which is larger than what it needs of it.
@@ -68,7 +68,7 @@ KernelWork work_of(const Program& program, const Op& op, const KernelShape& shap
   }
   const Block& block = program.block_of(op);
   for (const View& view : program.views_of(op)) {
-    const Bytes bytes(touched_count(program, op, view) * size_of(program.buffer(block, view).type));
+    const Bytes bytes(bytes_of(program.buffer(block, view).type, touched_count(program, op, view)));
     if (view.access != Access::write) work.read += bytes;
     if (view.access != Access::read) work.written += bytes;
   }

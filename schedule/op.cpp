@@ -19,6 +19,7 @@ std::string_view word(const std::array<std::string_view, N>& table, Enum value) 
 constexpr std::array<std::string_view, kOpKinds> kKindNames = {
     "fill",
     "cast",
+    "absmax",
     "add",
     "input",
     "gemm",
@@ -110,9 +111,15 @@ std::int64_t size_of(DataType type) {
     case DataType::bf16:
       return 2;
     case DataType::byte:
+    case DataType::fp8:
+    case DataType::fp4:
       return 1;
   }
   check_failed("a data type", __FILE__, __LINE__, {});
+}
+
+std::int64_t bytes_of(DataType type, std::int64_t elements) {
+  return type == DataType::fp4 ? (elements + 1) / 2 : elements * size_of(type);
 }
 
 std::string_view name(OpKind kind) { return word(kKindNames, kind); }
@@ -121,7 +128,8 @@ std::string_view name(Stream stream) { return word(kStreamNames, stream); }
 std::string_view name(Phase phase) { return word(kPhaseNames, phase); }
 
 std::string_view name(DataType type) {
-  static constexpr std::array<std::string_view, kDataTypes> table = {"fp32", "fp16", "bf16", "int32", "byte"};
+  static constexpr std::array<std::string_view, kDataTypes> table = {"fp32", "fp16", "bf16", "int32",
+                                                                   "byte", "fp8",  "fp4"};
   return word(table, type);
 }
 std::string_view name(Layout layout) {

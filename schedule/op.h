@@ -13,15 +13,17 @@
 
 namespace orrery::schedule {
 
-enum class DataType : std::uint8_t { fp32, fp16, bf16, int32, byte };
-inline constexpr std::size_t kDataTypes = 5;
-std::int64_t size_of(DataType type);  // bytes
+enum class DataType : std::uint8_t { fp32, fp16, bf16, int32, byte, fp8, fp4 };
+inline constexpr std::size_t kDataTypes = 7;
+std::int64_t size_of(DataType type);  // bytes of one element alone: two of fp4 share one
+std::int64_t bytes_of(DataType type, std::int64_t elements);
 std::string_view name(DataType type);
 
 enum class OpKind : std::uint8_t {
   // Data movement on the device.
   fill,   // y = 0
-  cast,   // y = x, in another type
+  cast,   // y = x, in another type; several y: one kernel that writes each (a quantised copy and its transpose)
+  absmax,  // y = the largest |x|: the pass before a cast that scales by it
   add,    // y += x
   input,  // tokens and labels of one microbatch, host to device: writes tokens [T x 1], labels [T x 1]
 

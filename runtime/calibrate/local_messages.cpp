@@ -58,6 +58,8 @@ void write_run(DataType type, std::int64_t element_bytes, FlatCursor::Run run) {
       return write_pattern<kernels::fp16>(run.data, run.count);
     case DataType::int32:
     case DataType::byte:
+    case DataType::fp8:
+    case DataType::fp4:
       break;
   }
   std::memset(run.data, 0, static_cast<std::size_t>(run.count * element_bytes));

@@ -14,7 +14,9 @@ inline Element element_of(schedule::DataType type, bool in_double) {
     case DataType::bf16: return in_double ? Element::fp64 : Element::bf16;
     case DataType::fp16: return in_double ? Element::fp64 : Element::fp16;
     case DataType::int32: return Element::int32;
-    case DataType::byte: return Element::byte;
+    case DataType::byte:
+    case DataType::fp8:
+    case DataType::fp4: return Element::byte;
   }
   return Element::byte;
 }

@@ -79,15 +79,22 @@ class BlockBuilder {
   void end_records(std::uint16_t formal) { end_records_ = formal; }
 
   bool empty() const { return ops_.empty(); }
-  BlockId finish();  // moves the block into the program
 
- private:
+  // For passes over the ops before the block is finished.
   struct Draft {
     Op op;
     std::vector<View> views;
     std::vector<std::uint16_t> waits;
     bool behind_compute = false;
   };
+  std::vector<Draft>& drafts() { return ops_; }
+  const Formal& formal_of(std::uint16_t formal) const { return formals_[formal]; }
+  Life life_of(std::uint16_t formal) const { return lives_[formal]; }
+  void set_life(std::uint16_t formal, Life life) { lives_[formal] = life; }
+
+  BlockId finish();  // moves the block into the program
+
+ private:
   std::uint16_t formal(BufferId buffer, Index index, Life life);
   void set_block_events();
   void order_streams();  // events between the block's own streams

@@ -4,6 +4,7 @@
 // scenario overlaps them.
 #include "schedule/compile/blocks.h"
 #include "schedule/compile/gradients.h"
+#include "schedule/compile/low_precision.h"
 #include "schedule/compile/tensor_parallel.h"
 
 namespace orrery::schedule {
@@ -198,6 +199,7 @@ BlockId layer_backward(Stage& s, std::uint32_t releases) {
     norm_backward(s, b, "norm2", mlp_backward(s, b, t, dh, t.norm2), t.middle, dh, false);
     norm_backward(s, b, "norm1", attention_backward(s, b, t, dh), x, dh, false);
   }
+  lower_products(s, b);
   release_layers(s, b, releases, true);
   b.end_records(layer_done(s, b));
   return b.finish();

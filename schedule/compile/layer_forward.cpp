@@ -3,6 +3,7 @@
 // token and layer, in bytes at 16 bits without tensor parallelism (Korthikanti et al. 2022, section 4.1, GPT
 // with dropout and separate attention): 34 h + 5 a s.
 #include "schedule/compile/blocks.h"
+#include "schedule/compile/low_precision.h"
 #include "schedule/compile/tensor_parallel.h"
 
 namespace orrery::schedule {
@@ -299,6 +300,7 @@ BlockId layer_forward(Stage& s, const ForwardMode& mode) {
     write_parallel(s, b, t, x, y);
   else
     write_sequential(s, b, t, x, y);
+  lower_products(s, b);
   release_layers(s, b, mode.releases, false);
   b.end_records(layer_done(s, b));
   return b.finish();

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "schedule/compile/low_precision.h"
 
 namespace orrery::schedule {
 namespace {
@@ -99,8 +100,8 @@ std::vector<StageStep> plan_messages(const Stage& s, const std::vector<Action>& 
   for (std::size_t i = 0; i < order.size(); ++i) {
     steps[i].action = order[i];
     steps[i].last_of_chunk = order[i].backward && order[i].microbatch == last;
-    steps[i].first_of_chunk = s.zero() == 3 && s.keep(UnitKind::layer) == Keep::step && !order[i].backward &&
-                              order[i].microbatch == 0;
+    const bool once_a_step = keeps_low_weights(s) || (s.zero() == 3 && s.keep(UnitKind::layer) == Keep::step);
+    steps[i].first_of_chunk = once_a_step && !order[i].backward && order[i].microbatch == 0;
     if (s.overlaps_pipe()) {
       if (i == 0) append_receive(s, order[i], steps[i].before);
       if (i + 1 < order.size()) append_receive(s, order[i + 1], steps[i].before);

@@ -20,7 +20,7 @@ struct Message {
 struct StageStep {
   Action action;
   bool last_of_chunk = false;  // the last backward of this chunk: its gradients are complete
-  bool first_of_chunk = false;  // the first forward, where weights gathered then stay for the step
+  bool first_of_chunk = false;  // the first forward, where what is made of weights then stays for the step
   std::vector<Message> before, after;
 };
 

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "schedule/compile/data_parallel.h"
 #include "schedule/compile/gathers.h"
+#include "schedule/compile/low_precision.h"
 #include "schedule/compile/optimizer_blocks.h"
 
 namespace orrery::schedule {
@@ -155,6 +156,8 @@ void Writer::layers_forward(std::uint32_t chunk, bool first_of_chunk) {
   const auto every = static_cast<std::uint32_t>(stage_.scenario.training.recompute_every);
   for (std::uint32_t l = 0; l < layers; ++l) {
     gathers_.until(l);
+    if (first_of_chunk && keeps_low_weights(stage_))
+      call(once("cast_weights", [&] { return cast_weights(stage_); }), uses[l]);
     ForwardMode mode{.saves = !recomputes()};
     mode.frees_input = recomputes() && l % every != 0;
     mode.sends_output = stage_.chunks > 1 && l + 1 == layers && !is_last(chunk);

@@ -30,7 +30,7 @@ void choose_types(Stage& s) {
   const hardware::Precision p = s.scenario.training.precision;
   s.activation_type = p == hardware::Precision::fp16   ? DataType::fp16
                       : p == hardware::Precision::bf16 ? DataType::bf16
-                      : p == hardware::Precision::fp8  ? DataType::bf16
+                      : p == hardware::Precision::fp8 || p == hardware::Precision::fp4 ? DataType::bf16
                                                        : DataType::fp32;
   const scenarios::Recipe& recipe = s.scenario.recipe;
   const auto type = [&](int bytes) { return bytes == 4 ? DataType::fp32 : s.activation_type; };

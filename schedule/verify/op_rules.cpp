@@ -21,6 +21,7 @@ struct Operands {
 constexpr Operands kOperands[] = {
     {OpKind::fill, "y"},
     {OpKind::cast, "x y"},
+    {OpKind::absmax, "x y"},
     {OpKind::add, "x y"},
     {OpKind::input, "[tokens labels]"},
     {OpKind::gemm, ""},
@@ -200,7 +201,9 @@ struct Checker {
     if (attention && (k.batch < 1 || k.sequence < 1 || k.heads < 1 || k.kv_heads < 1 || k.head_dim < 1 ||
                       k.heads % k.kv_heads != 0))
       add("has a shape without batch, sequence, heads, kv_heads (a divisor of heads) and head_dim");
-    if (op.kind == OpKind::cast || op.kind == OpKind::add || op.kind == OpKind::copy_to_host ||
+    if (op.kind == OpKind::cast && (total(Role::x) == 0 || total(Role::y) % total(Role::x) != 0))
+      equal(Role::x, Role::y);
+    if (op.kind == OpKind::add || op.kind == OpKind::copy_to_host ||
         op.kind == OpKind::copy_to_device)
       equal(Role::x, Role::y);
     if (op.kind == OpKind::norm_forward || op.kind == OpKind::dropout_forward) equal(Role::x, Role::y);

@@ -42,6 +42,7 @@ constexpr double kTopKPasses = 5.0;
 
 bool reduces(OpKind kind) {
   switch (kind) {
+    case OpKind::absmax:
     case OpKind::bias_backward:
     case OpKind::embedding_backward:
     case OpKind::position_backward:
@@ -102,11 +103,18 @@ bool reduces(OpKind kind) {
   return false;
 }
 
+// What is not a low-precision product runs in 16 bits.
+Precision wide_of(Precision precision) {
+  return precision == Precision::fp8 || precision == Precision::fp4 ? Precision::bf16 : precision;
+}
+
 class AnalyticCost final : public KernelCost {
  public:
   AnalyticCost(const hardware::Cluster& cluster, Precision precision, bool pinned)
       : fits_(cluster.gpu.fits),
-        device_(kernel_device(cluster.gpu, cluster.gpu.peak(precision))),
+        device_(kernel_device(cluster.gpu, cluster.gpu.peak(wide_of(precision)))),
+        fp8_(kernel_device(cluster.gpu, cluster.gpu.peak(Precision::fp8))),
+        fp4_(kernel_device(cluster.gpu, cluster.gpu.peak(Precision::fp4))),
         host_(host_device(cluster)),
         pinned_(pinned) {
     CHECK(device_.peak > 0.0 && device_.hbm > 0.0 && device_.sms > 0.0, cluster.gpu.name);
@@ -119,20 +127,38 @@ class AnalyticCost final : public KernelCost {
       const schedule::KernelWork work = schedule::work_of(program, op, shape);
       const double bytes = static_cast<double>((work.read + work.written).count());
       const hardware::KernelFit& fit = fits_[static_cast<std::size_t>(*of)];
-      return {Duration::from_seconds_up(kernel_seconds(*of, op.kind, shape, bytes, fit)), Origin::modelled,
+      const KernelDevice& device = device_of(program, op);
+      return {Duration::from_seconds_up(kernel_seconds(*of, op.kind, shape, bytes, {fit, device})), Origin::modelled,
               fit.residual_low, fit.residual_high};
     }
     return host_time(program, op, shape);
   }
 
  private:
+  struct Machine {
+    const hardware::KernelFit& fit;
+    const KernelDevice& device;
+  };
+
+  // The peak of a product is that of its operands' type.
+  const KernelDevice& device_of(const schedule::Program& program, const schedule::Op& op) const {
+    if (op.kind != OpKind::gemm) return device_;
+    for (const schedule::View& view : program.views_of(op)) {
+      const schedule::DataType type = program.buffer(program.block_of(op), view).type;
+      if (type == schedule::DataType::fp8) return fp8_;
+      if (type == schedule::DataType::fp4) return fp4_;
+    }
+    return device_;
+  }
+
   double kernel_seconds(KernelClass of, OpKind kind, const KernelShape& shape, double bytes,
-                        const hardware::KernelFit& fit) const {
+                        const Machine& machine) const {
+    const auto& [fit, device] = machine;
     switch (of) {
       case KernelClass::gemm: {
         GemmCall call = kind == OpKind::gemm ? linear_product(shape) : attention_product(kind, shape);
         call.bytes = bytes;
-        return gemm_seconds(call, device_, fit, Clock::sustained);
+        return gemm_seconds(call, device, fit, Clock::sustained);
       }
       case KernelClass::attention_forward:
       case KernelClass::attention_backward: {
@@ -170,7 +196,7 @@ class AnalyticCost final : public KernelCost {
   }
 
   std::array<hardware::KernelFit, hardware::kKernelClasses> fits_;
-  KernelDevice device_;
+  KernelDevice device_, fp8_, fp4_;
   HostDevice host_;
   bool pinned_;
 };
@@ -193,6 +219,7 @@ std::optional<KernelClass> kernel_class(OpKind kind) {
       return KernelClass::attention_backward;
     case OpKind::fill:
     case OpKind::cast:
+    case OpKind::absmax:
     case OpKind::add:
     case OpKind::bias_backward:
     case OpKind::embedding_forward:

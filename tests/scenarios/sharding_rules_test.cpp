@@ -150,15 +150,19 @@ TEST(Quantised, HasItsRules) {
     parts.rest = "\"compression\": { " + compression + " }";
     return parts;
   };
-  expect_refused(plan(R"("weights": "int8")", "orrery", R"("zero": 2)"), "7", "in ZeRO-3, but zero is 2", "use zero 3");
-  expect_refused(plan(R"("gradients": "int4")", "orrery", R"("zero": 1)"), "7", "in ZeRO-2 and 3, but zero is 1",
-                 "use zero 2 or 3");
+  expect_refused(plan(R"("weights": "int8")", "orrery", R"("zero": 2)"), "7", "in ZeRO-3, but zero is 2",
+                 "use zero 3");
+  expect_refused(plan(R"("gradients": "int4")", "orrery", R"("zero": 1)"), "7",
+                 "in ZeRO-2 and 3, but zero is 1", "use zero 2 or 3");
   expect_refused(plan(R"("weights": "int8", "block": 255)"), "7", "blocks of 255 elements", "use 254 or 256");
-  expect_refused(plan(R"("gradients": "int4", "node_ranks": 3)"), "7", "nodes of 3 ranks do not divide the 32 ranks",
-                 "use 2 or 4");
-  expect_refused(plan(R"("weights": "int8")", "fsdp"), "7", "are DeepSpeed's; fsdp has none", "use framework \"deepspeed\"");
-  expect_refused(plan(R"("gradients": "int4")", "deepspeed", R"("zero": 2)"), "7", "ZeRO++ is a part of ZeRO-3", "use zero 3");
-  expect_refused(plan(R"("gradients": "int4", "top_k": 0.1)"), "7", "top_k and codes exclude each other", "leave one");
+  expect_refused(plan(R"("gradients": "int4", "node_ranks": 3)"), "7",
+                 "nodes of 3 ranks do not divide the 32 ranks", "use 2 or 4");
+  expect_refused(plan(R"("weights": "int8")", "fsdp"), "7", "are DeepSpeed's; fsdp has none",
+                 "use framework \"deepspeed\"");
+  expect_refused(plan(R"("gradients": "int4")", "deepspeed", R"("zero": 2)"), "7",
+                 "ZeRO++ is a part of ZeRO-3", "use zero 3");
+  expect_refused(plan(R"("gradients": "int4", "top_k": 0.1)"), "7", "top_k and codes exclude each other",
+                 "leave one");
   const Read r = read(plan(R"("weights": "int8", "gradients": "int4")", "deepspeed"));
   EXPECT_EQ(r.text(), "");
   EXPECT_EQ(r.scenario.compression.node_ranks, 8);
