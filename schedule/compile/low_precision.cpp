@@ -71,7 +71,7 @@ class Lowering {
       if (is_linear(d)) lower(d);
       for (const View& v : d.views)  // what was cast of it is of an earlier value
         if (v.access != Access::read)
-          std::erase_if(casts_, [&](const auto& cast) { return std::get<0>(cast.first) == v.formal; });
+          std::erase_if(casts_, [&](const auto& entry) { return std::get<0>(entry.first) == v.formal; });
       b_.drafts().push_back(std::move(d));
     }
     for (const std::uint16_t formal : replaced_) settle(formal);
