@@ -9,6 +9,7 @@ std::vector<RuleTable> rule_tables() {
   return {{"Solved: the world, the batch, the stages", solving_rules()},
           {"Does the model divide over the plan", shape_rules()},
           {"Do the framework and the hardware do this", framework_rules()},
+          {"Pipeline schedules", pipeline_rules()},
           {"Megatron-LM", megatron_rules()},
           {"DeepSpeed", deepspeed_rules()},
           {"PyTorch: DDP, FSDP, torchtitan", torch_rules()},

@@ -22,6 +22,7 @@ Scenario resolve_scenario(const Json& json, Diagnostics& diagnostics) {
   apply(torch_rules(), draft, found);
   apply(precision_rules(), draft, found);
   apply(sharding_rules(), draft, found);
+  apply(pipeline_rules(), draft, found);
   apply(size_rules(), draft, found);
   if (!found.has_errors()) apply(advice_rules(), draft, found);
   for (const Diagnostic& each : found.all())

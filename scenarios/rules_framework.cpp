@@ -1,5 +1,7 @@
 // Does the framework do this at all, and does the hardware? Each refusal names who refuses and why.
 // Sources: docs/reference/frameworks.md.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "scenarios/divisors.h"
@@ -52,40 +54,6 @@ void ddp_is_data_parallel(Draft& d, Diagnostics& diagnostics) {
                       "use zero 0, or 1 (ZeroRedundancyOptimizer), or framework \"deepspeed\" or \"orrery\"");
 }
 
-void interleaving_in_megatron(Draft& d, Diagnostics& diagnostics) {
-  const Parallel& p = d.scenario.parallel;
-  const std::int64_t m = d.scenario.training.microbatches;
-  if (d.scenario.framework != Framework::megatron || p.schedule != PipelineSchedule::interleaved ||
-      m % p.pp == 0)
-    return;
-  const std::int64_t each = d.scenario.training.micro_batch * p.dp;
-  std::vector<std::int64_t> batches;
-  for (const std::int64_t legal : nearest_multiples(m, p.pp)) batches.push_back(legal * each);
-  diagnostics.error(
-      d.at("training.global_batch"),
-      fmt::format(
-          "Megatron's interleaved schedule needs microbatches in multiples of pp={}, but there are {}", p.pp,
-          m),
-      fmt::format("use global_batch {} ({} microbatches), or the 1f1b schedule", alternatives(batches),
-                  alternatives(nearest_multiples(m, p.pp))));
-}
-
-// schedule/compile/point_to_point.cpp: without overlap a stage exchanges messages with both neighbours at fixed points, and
-// groups of microbatches that are no multiple of the stages make the points of two stages wait for each other.
-void blocking_interleaving(Draft& d, Diagnostics& diagnostics) {
-  const Parallel& p = d.scenario.parallel;
-  const std::int64_t m = d.scenario.training.microbatches;
-  if (d.scenario.framework == Framework::megatron || p.schedule != PipelineSchedule::interleaved || m <= p.pp ||
-      m % p.pp == 0 || d.scenario.overlap.pipeline)
-    return;
-  diagnostics.error(
-      d.at("overlap.pipeline"),
-      fmt::format("without overlapped messages the interleaved schedule can deadlock unless the microbatches are a multiple "
-                  "of pp={}; there are {}",
-                  p.pp, m),
-      fmt::format("set overlap.pipeline to true, or use {} microbatches", alternatives(nearest_multiples(m, p.pp))));
-}
-
 void tied_embedding_under_zero(Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = d.scenario.parallel;
   if (!d.scenario.model.tied_embeddings || p.pp == 1 || p.zero < 2) return;
@@ -129,6 +97,37 @@ void recompute_every_needs_full(Draft& d, Diagnostics& diagnostics) {
       fmt::format("recompute_every={} says how full recomputation is spaced, but recompute is {}",
                   t.recompute_every, word(t.recompute)),
       "set recompute to \"full\", or recompute_every to 1");
+}
+
+void recompute_layers_exist(Draft& d, Diagnostics& diagnostics) {
+  Training& t = d.scenario.training;
+  const std::vector<std::int64_t>& layers = d.scenario.parallel.layers_of_stage;
+  if (!d.recompute_layers && t.recompute_layers.empty()) return;
+  const Place place = d.at("training.recompute_layers");
+  if (t.recompute != Recompute::full) {
+    diagnostics.error(place, fmt::format("recompute_layers says which layers full recomputation covers, but recompute is {}",
+                                         word(t.recompute)),
+                      "set recompute to \"full\", or leave recompute_layers out");
+    return;
+  }
+  if (d.recompute_layers) {  // of every stage, as many as it has
+    for (const std::int64_t has : layers) t.recompute_layers.push_back(std::min(has, *d.recompute_layers));
+    if (*d.recompute_layers > *std::max_element(layers.begin(), layers.end()))
+      diagnostics.error(place, fmt::format("recompute_layers={} is more than any stage has", *d.recompute_layers),
+                        fmt::format("use at most {}", *std::max_element(layers.begin(), layers.end())));
+    return;
+  }
+  if (t.recompute_layers.size() != layers.size()) {
+    diagnostics.error(place, fmt::format("recompute_layers has {} entries, but there are {} virtual stages",
+                                         t.recompute_layers.size(), layers.size()),
+                      "one number per virtual stage, in model order, or one for all");
+    return;
+  }
+  for (std::size_t v = 0; v < layers.size(); ++v)
+    if (t.recompute_layers[v] > layers[v])
+      diagnostics.error(place, fmt::format("virtual stage {} has {} layers and cannot recompute {}", v, layers[v],
+                                           t.recompute_layers[v]),
+                        fmt::format("use at most {}", layers[v]));
 }
 
 void recompute_every_within_model(Draft& d, Diagnostics& diagnostics) {
@@ -183,10 +182,6 @@ const std::vector<Rule>& framework_rules() {
       {"context", "context parallelism comes later", kParallelKnown, 0, context_later},
       {"experts", "expert parallelism comes later", kParallelKnown, 0, experts_later},
       {"ddp", "DDP: neither tp nor pp nor ZeRO-2 or 3", kParallelKnown, 0, ddp_is_data_parallel},
-      {"megatron interleaving", "Megatron: interleaved microbatches are a multiple of pp",
-       kBatchKnown | kStagesKnown, 0, interleaving_in_megatron},
-      {"blocking interleaving", "interleaved microbatches that are no multiple of pp need overlapped messages",
-       kBatchKnown | kStagesKnown | kPolicyKnown, 0, blocking_interleaving},
       {"tied embedding", "ZeRO-2 and 3 in a pipeline need untied embeddings", kModelKnown | kParallelKnown, 0,
        tied_embedding_under_zero},
       {"precision", "the GPU has arithmetic of this precision", kClusterKnown | kTrainingKnown, 0,
@@ -195,6 +190,8 @@ const std::vector<Rule>& framework_rules() {
        algorithm_in_hardware},
       {"recompute_every", "recompute_every belongs to full recomputation", kTrainingKnown, 0,
        recompute_every_needs_full},
+      {"recompute_layers", "recompute_layers belongs to full recomputation, and stages have as many",
+       kTrainingKnown | kStagesKnown, 0, recompute_layers_exist},
       {"recompute_every range", "recompute_every is at most the number of layers",
        kTrainingKnown | kModelKnown, 0, recompute_every_within_model},
       {"graphs", "CUDA graphs hold no work or wait of the host", kTrainingKnown | kPolicyKnown, 0, graphs_hold_no_host},

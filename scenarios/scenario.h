@@ -13,11 +13,11 @@
 #include "base/units.h"
 #include "hardware/cluster.h"
 #include "models/architecture.h"
+#include "scenarios/pipeline_traits.h"
 
 namespace orrery::scenarios {
 
 enum class Framework : std::uint8_t { orrery, megatron, deepspeed, ddp, fsdp };
-enum class PipelineSchedule : std::uint8_t { gpipe, one_f_one_b, interleaved };
 enum class Recompute : std::uint8_t { none, selective, full };
 enum class Optimizer : std::uint8_t { adam, sgd, sgd_momentum };
 // How the operands of low-precision products are scaled (schedule/compile/low_precision.h).
@@ -33,8 +33,8 @@ struct Parallel {
   bool sequence_parallel = false;
   int zero = 0;  // 0: DDP; 1, 2, 3
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
-  // Layers of each virtual stage, in model order (pp * vpp entries; virtual stage v is chunk v / pp of rank v
-  // % pp). The embedding is with the first, the head with the last.
+  // Layers of each virtual stage, in model order (pp * vpp entries); schedule/compile/placement.h says which rank has
+  // which. The embedding is with the first, the head with the last.
   std::vector<std::int64_t> layers_of_stage;
   // Rank = sum of index * stride over tp, cp, dp, pp; from "order" (default tp-cp-ep-dp-pp: tensor neighbours adjacent,
   // pipeline stages farthest apart). scenarios/rank_order.h sets them.
@@ -52,6 +52,8 @@ struct Training {
   Optimizer optimizer = Optimizer::adam;
   Recompute recompute = Recompute::none;
   std::int64_t recompute_every = 1;  // full: only every n-th layer's input is kept
+  // Full: of each virtual stage only the first so many layers, the others keep their activations; empty: all.
+  std::vector<std::int64_t> recompute_layers;
   double clip_gradient_norm = 1.0;   // 0: off
   double learning_rate = 1e-4, weight_decay = 0.1, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;
   double dropout = 0.0;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "scenarios/balance_stages.h"
 #include "scenarios/divisors.h"
 #include "scenarios/solve.h"
 #include "scenarios/words.h"
@@ -102,6 +103,7 @@ void report_uneven(const Draft& d, Diagnostics& diagnostics) {
   if (extra == 0 && !even_split(layers, stages, 2).empty())
     ways.push_back("\"layers_per_stage\": \"even_with_embedding\" (embedding and head count as layers)");
   if (extra > 0 && !even_split(layers, stages, 0).empty()) ways.push_back("\"layers_per_stage\": \"even\"");
+  ways.push_back("\"layers_per_stage\": \"balanced\"");
   ways.push_back(fmt::format("a list of {} numbers that add up to {} in layers_per_stage", stages, layers));
   const char* place = d.written("parallel.layers_per_stage") && extra > 0 ? "parallel.layers_per_stage"
                       : d.written("parallel.vpp") && p.vpp > 1 && layers % p.pp == 0 ? "parallel.vpp"
@@ -139,23 +141,47 @@ void take_list(Draft& d, Diagnostics& diagnostics) {
   p.layers_of_stage = d.layers_listed;
 }
 
+// Stages of the middle need a layer each; the first and the last may be the embedding or the head alone.
+void balance(Draft& d, Diagnostics& diagnostics) {
+  Parallel& p = d.scenario.parallel;
+  const std::int64_t layers = d.scenario.model.layers, stages = p.pp * p.vpp;
+  if (stages - 2 > layers) {
+    diagnostics.error(d.at("parallel.pp"),
+                      fmt::format("pp={}{} is more stages than the model's {} layers can be balanced over", p.pp,
+                                  p.vpp > 1 ? fmt::format(" x vpp={}", p.vpp) : "", layers),
+                      fewer_stages_hint(d));
+    return;
+  }
+  p.layers_of_stage =
+      cheapest_cut(layers, stages, d.split == LayerSplit::balanced ? time_cost(d) : memory_cost(d));
+}
+
 }  // namespace
 
+// A schedule that holds two chunks a rank says so by itself; one that holds several needs to be told how many.
 void solve_chunks(Draft& d, Diagnostics& diagnostics) {
   Parallel& p = d.scenario.parallel;
   p.vpp = chunks(d, diagnostics);
   p.schedule = d.schedule.value_or(p.vpp > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_f_one_b);
+  const Chunks wanted = traits(p.schedule).chunks;
   const char* said = d.written("parallel.vpp") ? "parallel.vpp" : "parallel.layers_per_virtual_stage";
+  const bool told = d.vpp.has_value() || d.layers_per_virtual_stage.has_value();
+  if (wanted == Chunks::two && !told) p.vpp = 2;
   if (p.vpp > 1 && p.pp == 1)
-    diagnostics.error(d.at(said), fmt::format("vpp={} needs a pipeline, but pp is 1", p.vpp),
-                      "set vpp to 1, or pp to 2 or more");
-  else if (p.vpp > 1 && p.schedule != PipelineSchedule::interleaved)
+    diagnostics.error(d.at(told ? said : "parallel.schedule"),
+                      told ? fmt::format("vpp={} needs a pipeline, but pp is 1", p.vpp)
+                           : fmt::format("schedule {} needs a pipeline, but pp is 1", word(p.schedule)),
+                      told ? "set vpp to 1, or pp to 2 or more" : "set pp to 2 or more");
+  else if (p.vpp > 1 && wanted == Chunks::one)
     diagnostics.error(d.at("parallel.schedule"),
                       fmt::format("schedule {} holds one chunk a rank, but vpp={}", word(p.schedule), p.vpp),
                       "use \"interleaved\", or set vpp to 1");
-  if (p.vpp == 1 && p.schedule == PipelineSchedule::interleaved)
+  else if (p.vpp != 2 && wanted == Chunks::two)
+    diagnostics.error(d.at(said), fmt::format("schedule {} holds two chunks a rank, but vpp={}", word(p.schedule), p.vpp),
+                      "leave it out, or set vpp to 2");
+  if (p.vpp == 1 && wanted == Chunks::several)
     diagnostics.error(d.at("parallel.schedule"),
-                      "the interleaved schedule needs more than one chunk a rank, but vpp is 1",
+                      fmt::format("the {} schedule needs more than one chunk a rank, but vpp is 1", word(p.schedule)),
                       (p.pp > 1 ? chunk_hint(d) : "") + "use \"1f1b\"");
 }
 
@@ -163,6 +189,7 @@ void split_layers(Draft& d, Diagnostics& diagnostics) {
   Parallel& p = d.scenario.parallel;
   const std::int64_t layers = d.scenario.model.layers;
   if (d.split == LayerSplit::listed) return take_list(d, diagnostics);
+  if (d.split == LayerSplit::balanced || d.split == LayerSplit::balanced_memory) return balance(d, diagnostics);
   const std::int64_t extra = d.split == LayerSplit::even_with_embedding && p.pp * p.vpp > 1 ? 2 : 0;
   if (p.pp * p.vpp > layers + extra) {
     diagnostics.error(d.at("parallel.pp"),

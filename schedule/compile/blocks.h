@@ -19,8 +19,10 @@ struct ForwardMode {
   std::uint32_t releases = 1;    // ZeRO-3: gathered weights that die with the block: of this layer and those before
 };
 BlockId layer_forward(Stage& s, const ForwardMode& mode);
-// `releases`: gathered weights that die with it, of this layer and those behind it.
+// The whole, or where the stage splits it what the input's gradient takes. `releases`: gathered weights that die with it, of
+// this layer and those behind it.
 BlockId layer_backward(Stage& s, std::uint32_t releases);
+BlockId layer_weight_gradients(Stage& s);  // the rest
 // Marks so in a block; `ahead`: those of later layers, else of earlier ones.
 void release_layers(Stage& s, BlockBuilder& b, std::uint32_t releases, bool ahead);
 
@@ -29,7 +31,8 @@ BlockId embedding_forward(Stage& s);
 BlockId head_forward(Stage& s);
 // `last`: of the step; weights gathered for the whole step die.
 BlockId embedding_backward(Stage& s, bool last);
-BlockId head_backward(Stage& s, bool last);
+BlockId head_backward(Stage& s, bool last);  // split as the layer's
+BlockId head_weight_gradients(Stage& s);
 // ZeRO-3: how long the gathered weights of embedding or head live, seen from a block of theirs.
 Life end_weights_life(const Stage& s, UnitKind kind, bool backward, bool last);
 
@@ -57,7 +60,14 @@ struct LayerTensors {
   Tensor norm1, qkv, normed_qk, out, lse, probabilities, probability_mask, dropped, branch1, mask1;
   Tensor middle, norm2, up, activated, branch2, mask2;
 };
-LayerTensors layer_tensors(Stage& s, BlockBuilder& b, Life life);
+LayerTensors layer_tensors(Stage& s, BlockBuilder& b, Life life, Life linear_inputs_life);
+inline LayerTensors layer_tensors(Stage& s, BlockBuilder& b, Life life) { return layer_tensors(s, b, life, life); }
+
+// Those of them that the linear layers' weight gradients read. Without norm2, norm1 is the MLP's input too.
+struct LinearInputs {
+  Tensor norm1, out, norm2, activated;
+};
+LinearInputs linear_inputs(Stage& s, BlockBuilder& b, Life life);
 
 // q, k and v as attention reads them: views into the fused projection.
 struct QueryKeyValue {

@@ -182,7 +182,11 @@ class Lowering {
     for (const BlockBuilder::Draft& d : b_.drafts())
       for (const View& v : d.views)
         if (v.formal == formal) used = true, written = written || v.access != Access::read;
-    if (!used)
+    const bool ends = b_.life_of(formal) == Life::dies;
+    const Formal f = b_.formal_of(formal);
+    if (!used && ends && !read_by_products_alone(stage_, buffer(formal).name))
+      b_.release(f.buffer, {f.base, f.unit_stride, f.slot_stride});  // others read it before this block
+    else if (!used)
       b_.set_life(formal, Life::bound);
     else if (written && b_.life_of(formal) == Life::born)
       b_.set_life(formal, Life::local);

@@ -10,6 +10,7 @@
 #include "schedule/compile/data_parallel.h"
 #include "schedule/compile/gathers.h"
 #include "schedule/compile/low_precision.h"
+#include "schedule/compile/mirrored_gradients.h"
 #include "schedule/compile/optimizer_blocks.h"
 
 namespace orrery::schedule {
@@ -21,6 +22,7 @@ class Writer {
       : stage_(stage), messages_(stage), gathers_(stage, [this](const auto& name, std::uint32_t unit, const auto& write) {
           call(once(name, write), unit);
         }) {
+    embedding_uses_ = (stage.has_embedding ? 1 : 0) + (stage.tied_here ? 1 : 0);
     write_unit_blocks();
   }
 
@@ -36,30 +38,38 @@ class Writer {
   void send_and_receive(const std::vector<Message>& messages);
 
   void forward(std::uint32_t chunk, bool first);
-  void backward(std::uint32_t chunk, bool last);
+  void backward(std::uint32_t chunk, bool whole, bool last);
+  void weight_gradients(std::uint32_t chunk, bool last);
   void layers_forward(std::uint32_t chunk, bool first);
   BlockId backward_block(std::uint32_t chunk, std::uint32_t layer, bool last);
-  void layers_backward(std::uint32_t chunk, bool last);
+  void layers_backward(std::uint32_t chunk, bool whole, bool last);
+  struct Run {
+    std::uint32_t begin = 0, end = 0;  // layers of the chunk
+    bool again = false;                // recomputed first
+  };
+  std::vector<Run> backward_runs(std::uint32_t chunk) const;
   void recompute(std::uint32_t from, std::uint32_t to);
   void layer_done(std::uint32_t unit, std::uint32_t first_unit, bool last);
   void shard_done(UnitKind kind, std::uint32_t unit, bool last);
-  void end_done(UnitKind kind, bool last);  // the embedding's or head's backward
+  void head_done(bool last);                // its weight gradients, and what follows them
+  void end_done(UnitKind kind, bool last);  // the embedding's or head's gradients are there
+  void embedding_use_done();                // a last one; with all, its gradient is complete
 
   void sync_replicated(UnitKind kind, std::uint32_t unit);
   void reduce(UnitKind kind, std::uint32_t unit, std::uint32_t units);
   void reduce_all_late();
   void begin_whole();
   void gather_updated();
+  void sum_mirrored();
   void update();
 
-  std::int64_t virtual_stage(std::uint32_t chunk) const {
-    return chunk * stage_.scenario.parallel.pp + stage_.index;
-  }
-  bool is_first(std::uint32_t chunk) const { return virtual_stage(chunk) == 0; }
-  bool is_last(std::uint32_t chunk) const {
-    return virtual_stage(chunk) == stage_.scenario.parallel.pp * stage_.chunks - 1;
-  }
+  bool is_first(std::uint32_t chunk) const { return stage_.is_first(chunk); }
+  bool is_last(std::uint32_t chunk) const { return stage_.is_last(chunk); }
   bool recomputes() const { return stage_.scenario.training.recompute == scenarios::Recompute::full; }
+  // Where some layers are recomputed, those that are not have a forward of their own.
+  std::string forward_name(bool saves) const {
+    return recomputes() && saves ? "layer.forward.saving" : "layer.forward";
+  }
   bool data_parallel() const { return stage_.replicas() > 1; }
   bool has_embedding_unit() const {
     return stage_.has_embedding || (stage_.has_head && stage_.model().tied_embeddings);
@@ -74,6 +84,7 @@ class Writer {
   std::map<std::string, BlockId> blocks_;
   std::uint32_t microbatch_ = 0, microbatch_step_ = 0;
   std::uint32_t layers_in_bucket_ = 0;
+  int embedding_uses_ = 0;  // still to come, where input and weight gradients are apart
 };
 
 BlockId Writer::once(const std::string& key, const std::function<BlockId()>& write) {
@@ -92,19 +103,23 @@ void Writer::call(BlockId block, std::uint32_t unit) {
 void Writer::write_unit_blocks() {
   if (stage_.has_embedding) once("embedding.forward", [&] { return embedding_forward(stage_); });
   if (stage_.layer_units > 0) {
-    once("layer.forward", [&] { return layer_forward(stage_, {.saves = !recomputes()}); });
-    for (std::uint32_t parity = 0; parity < (stage_.chunks > 1 ? 2U : 1U); ++parity) {
+    const bool saves = stage_.recomputed_layers(0) == 0;
+    once(forward_name(saves), [&] { return layer_forward(stage_, {.name = forward_name(saves), .saves = saves}); });
+    for (const std::uint32_t parity : stage_.parity_of_chunk) {
       stage_.gradient_parity = parity;
       once("layer.backward." + std::to_string(parity), [&] { return layer_backward(stage_, 1); });
     }
+    if (stage_.splits_backward) once("layer.weight_gradients", [&] { return layer_weight_gradients(stage_); });
   }
   if (stage_.has_head) {
-    stage_.gradient_parity = static_cast<std::uint32_t>(stage_.chunks - 1) % 2;
+    stage_.gradient_parity = stage_.parity_of_chunk[stage_.head_chunk];
     once("head.forward", [&] { return head_forward(stage_); });
     once("head.backward", [&] { return head_backward(stage_, false); });
+    if (stage_.splits_backward) once("head.weight_gradients", [&] { return head_weight_gradients(stage_); });
   }
-  stage_.gradient_parity = 0;
+  stage_.gradient_parity = stage_.parity_of_chunk[stage_.embedding_chunk];
   if (stage_.has_embedding) once("embedding.backward", [&] { return embedding_backward(stage_, false); });
+  stage_.gradient_parity = 0;
 }
 
 void Writer::send_and_receive(const std::vector<Message>& messages) {
@@ -121,10 +136,20 @@ void Writer::step(const StageStep& step, std::uint32_t microbatch_step) {
   microbatch_ = step.action.microbatch;
   microbatch_step_ = microbatch_step;
   send_and_receive(step.before);
-  if (step.action.backward)
-    backward(step.action.chunk, step.last_of_chunk);
-  else
-    forward(step.action.chunk, step.first_of_chunk);
+  switch (step.action.kind) {
+    case ActionKind::forward:
+      forward(step.action.chunk, step.first_of_chunk);
+      break;
+    case ActionKind::backward:
+      backward(step.action.chunk, true, step.last_of_chunk);
+      break;
+    case ActionKind::backward_input:
+      backward(step.action.chunk, false, step.last_of_chunk);
+      break;
+    case ActionKind::backward_weight:
+      weight_gradients(step.action.chunk, step.last_of_chunk);
+      break;
+  }
   send_and_receive(step.after);
 }
 
@@ -158,9 +183,11 @@ void Writer::layers_forward(std::uint32_t chunk, bool first_of_chunk) {
     gathers_.until(l);
     if (first_of_chunk && keeps_low_weights(stage_))
       call(once("cast_weights", [&] { return cast_weights(stage_); }), uses[l]);
-    ForwardMode mode{.saves = !recomputes()};
-    mode.frees_input = recomputes() && l % every != 0;
-    mode.sends_output = stage_.chunks > 1 && l + 1 == layers && !is_last(chunk);
+    const bool saves = l >= stage_.recomputed_layers(chunk);
+    ForwardMode mode{.name = forward_name(saves), .saves = saves};
+    mode.frees_input = !saves && l % every != 0;
+    mode.sends_output = stage_.chunks > 1 && l + 1 == layers &&
+                        stage_.placement.next(stage_.index, chunk).kind == Hop::Kind::message;
     mode.releases = gathers_.released_by(uses[l], false, false);
     mode.name += std::string(mode.frees_input ? ".dropping" : "") + (mode.sends_output ? ".outgoing" : "");
     if (mode.releases != 1) mode.name += mode.releases == 0 ? ".keeping" : ".releasing" + std::to_string(mode.releases);
@@ -171,28 +198,55 @@ void Writer::layers_forward(std::uint32_t chunk, bool first_of_chunk) {
 // --- backward
 // -----------------------------------------------------------------------------------------------------
 
-void Writer::backward(std::uint32_t chunk, bool last) {
+// A whole backward where the stage can split it is both parts of each unit in turn.
+void Writer::backward(std::uint32_t chunk, bool whole, bool last) {
+  const bool split = stage_.splits_backward;
   if (is_last(chunk)) {
     gathers_.head(true, false);
     call(once(stage_.step_ends("head.backward", UnitKind::head, last),
               [&] {
-                stage_.gradient_parity = chunk % 2;
+                stage_.gradient_parity = stage_.parity_of_chunk[chunk];
                 return head_backward(stage_, last);
               }),
          stage_.head_unit);
-    end_done(UnitKind::head, last);
+    if (whole) head_done(last);
   }
-  layers_backward(chunk, last);
+  layers_backward(chunk, whole, last);
   if (is_first(chunk)) {
     if (stage_.model().embedding_norm) gathers_.embedding(true, false);
     call(once(stage_.step_ends("embedding.backward", UnitKind::embedding, last),
               [&] {
-                stage_.gradient_parity = 0;
+                stage_.gradient_parity = stage_.parity_of_chunk[chunk];
                 return embedding_backward(stage_, last);
               }),
          stage_.embedding_unit);
-    end_done(UnitKind::embedding, last);
+    if (!split)
+      end_done(UnitKind::embedding, last);
+    else if (last)
+      embedding_use_done();
   }
+}
+
+void Writer::head_done(bool last) {
+  if (stage_.splits_backward) call(blocks_.at("head.weight_gradients"), stage_.head_unit);
+  end_done(UnitKind::head, last);
+  if (stage_.splits_backward && last && stage_.tied_here) embedding_use_done();
+}
+
+// The part of a chunk's backward that no other stage waits for.
+void Writer::weight_gradients(std::uint32_t chunk, bool last) {
+  if (is_last(chunk)) head_done(last);
+  const std::uint32_t first = stage_.first_unit_of_chunk[chunk];
+  layers_in_bucket_ = 0;
+  for (auto l = static_cast<std::uint32_t>(stage_.layers_of_chunk[chunk]); l > 0; --l) {
+    call(blocks_.at("layer.weight_gradients"), first + l - 1);
+    layer_done(first + l - 1, first, last);
+  }
+  if (last && is_first(chunk)) embedding_use_done();
+}
+
+void Writer::embedding_use_done() {
+  if (--embedding_uses_ == 0) end_done(UnitKind::embedding, true);
 }
 
 void Writer::recompute(std::uint32_t from, std::uint32_t to) {
@@ -212,37 +266,46 @@ void Writer::recompute(std::uint32_t from, std::uint32_t to) {
 
 BlockId Writer::backward_block(std::uint32_t chunk, std::uint32_t layer, bool last) {
   const std::uint32_t releases = gathers_.released_by(layer, true, last);
-  std::string key = "layer.backward." + std::to_string(chunk % 2 * (stage_.chunks > 1 ? 1 : 0));
+  std::string key = "layer.backward." + std::to_string(stage_.parity_of_chunk[chunk]);
   if (releases != 1) key += ".releases" + std::to_string(releases);
   return once(key, [&] {
-    stage_.gradient_parity = stage_.chunks > 1 ? chunk % 2 : 0;
+    stage_.gradient_parity = stage_.parity_of_chunk[chunk];
     return layer_backward(stage_, releases);
   });
 }
 
-void Writer::layers_backward(std::uint32_t chunk, bool last) {
-  const std::uint32_t first = stage_.first_unit_of_chunk[chunk];
-  const auto layers = static_cast<std::uint32_t>(stage_.layers_of_chunk[chunk]);
-  const auto every = recomputes() ? static_cast<std::uint32_t>(stage_.scenario.training.recompute_every) : 1U;
-  std::vector<std::uint32_t> uses;
-  for (std::uint32_t end = layers; end > 0;) {
-    const std::uint32_t begin = (end - 1) / every * every;
-    for (std::uint32_t l = begin; l < end; ++l) uses.push_back(first + l);
-    end = begin;
+// Layers in runs, last first: a run is recomputed as a whole, then goes backward. Layers that kept their activations are
+// runs of one.
+std::vector<Writer::Run> Writer::backward_runs(std::uint32_t chunk) const {
+  const std::uint32_t recomputed = stage_.recomputed_layers(chunk);
+  const auto every = static_cast<std::uint32_t>(stage_.scenario.training.recompute_every);
+  std::vector<Run> runs;
+  for (auto end = static_cast<std::uint32_t>(stage_.layers_of_chunk[chunk]); end > 0; end = runs.back().begin) {
+    const bool again = end <= recomputed;
+    runs.push_back({again ? (end - 1) / every * every : end - 1, end, again});
   }
+  return runs;
+}
+
+void Writer::layers_backward(std::uint32_t chunk, bool whole, bool last) {
+  const std::uint32_t first = stage_.first_unit_of_chunk[chunk];
+  const std::vector<Run> runs = backward_runs(chunk);
+  std::vector<std::uint32_t> uses;
+  for (const Run& run : runs)
+    for (std::uint32_t l = run.begin; l < run.end; ++l) uses.push_back(first + l);
   gathers_.begin(uses, first, true, false);
   layers_in_bucket_ = 0;
   std::size_t position = 0;
-  for (std::uint32_t end = layers; end > 0;) {
-    const std::uint32_t begin = (end - 1) / every * every;
-    position += end - begin;
+  for (const Run& run : runs) {
+    position += run.end - run.begin;
     gathers_.until(position - 1);
-    if (recomputes()) recompute(first + begin, first + end);
-    for (std::uint32_t l = end; l > begin; --l) {
+    if (run.again) recompute(first + run.begin, first + run.end);
+    for (std::uint32_t l = run.end; l > run.begin; --l) {
       call(backward_block(chunk, first + l - 1, last), first + l - 1);
+      if (!whole) continue;
+      if (stage_.splits_backward) call(blocks_.at("layer.weight_gradients"), first + l - 1);
       layer_done(first + l - 1, first, last);
     }
-    end = begin;
   }
 }
 
@@ -367,17 +430,25 @@ void Writer::reduce_all_late() {
   if (stage_.has_embedding && !stage_.tied_across) reduce(UnitKind::embedding, stage_.embedding_unit, 1);
 }
 
+void Writer::sum_mirrored() {
+  if (stage_.placement.kind != scenarios::PlacementKind::mirrored) return;
+  for (const MirroredUnit& u : mirrored_units(stage_))
+    call(once("mirrored." + std::to_string(static_cast<int>(u.kind)),
+              [&] { return sum_mirrored_gradients(stage_, u.kind); }),
+         u.unit);
+}
+
 void Writer::update() {
   const bool on_host = stage_.scenario.offload.optimizer == scenarios::OffloadTarget::cpu;
   const auto each = [&](const std::string& name, bool copies, BlockId (*write)(Stage&, UnitKind)) {
-    for (std::uint32_t u = 0; u < static_cast<std::uint32_t>(stage_.layer_units); ++u)
-      call(once(name + ".layer", [&] { return write(stage_, UnitKind::layer); }), u);
-    // The second copy of a tied embedding is updated like the first, and counts once in the norm.
-    if (has_embedding_unit() && (copies || !stage_.program.units[stage_.embedding_unit].tied_copy))
-      call(once(name + ".embedding", [&] { return write(stage_, UnitKind::embedding); }),
-           stage_.embedding_unit);
-    if (stage_.has_head)
-      call(once(name + ".head", [&] { return write(stage_, UnitKind::head); }), stage_.head_unit);
+    // A second copy, of a tied embedding or of a mirrored stage, is updated like the first, and counts once in the norm.
+    const auto one = [&](const std::string& part, UnitKind kind, std::uint32_t unit) {
+      if (copies || !stage_.program.units[unit].tied_copy)
+        call(once(name + part, [&] { return write(stage_, kind); }), unit);
+    };
+    for (std::uint32_t u = 0; u < static_cast<std::uint32_t>(stage_.layer_units); ++u) one(".layer", UnitKind::layer, u);
+    if (has_embedding_unit()) one(".embedding", UnitKind::embedding, stage_.embedding_unit);
+    if (stage_.has_head) one(".head", UnitKind::head, stage_.head_unit);
   };
   if (stage_.needs_norm()) {
     each("norm", false, &gradient_norm);
@@ -389,6 +460,7 @@ void Writer::update() {
 void Writer::end() {
   microbatch_ = microbatch_step_ = 0;
   reduce_all_late();
+  sum_mirrored();
   update();
   if (!stage_.scenario.overlap.parameter_gather) gather_updated();
 }
@@ -415,9 +487,11 @@ void drop_idle_waits(Program& p) {
 
 }  // namespace
 
-void write_program(Stage& s, const std::vector<Action>& order, const Period& period) {
+void write_program(Stage& s, const Order& order) {
+  s.splits_backward = scenarios::traits(s.scenario.parallel.schedule).splits_backward;
+  CHECK(!s.splits_backward || s.zero() < 2, "whole gradients of one microbatch at a time under ZeRO-2 and 3");
   const std::vector<StageStep> steps = plan_messages(s, order);
-  const std::vector<Stretch> stretches = find_stretches(steps, period);
+  const std::vector<Stretch> stretches = find_stretches(steps);
   Writer writer(s);
   writer.begin();
   std::size_t next = 0;
