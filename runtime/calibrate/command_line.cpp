@@ -155,7 +155,7 @@ class Calibrating {
     return {.files = o_.scenarios,
             .sets = o_.sets,
             .ranks = std::min(ranks, kMostRanks),
-            .cache_bytes = 2 * std::max(machine_.l3_bytes, machine_.l2_bytes) /
+            .cache_bytes = 4 * std::max(machine_.l3_bytes, machine_.l2_bytes) /
                            std::max<std::int64_t>(1, machine_.usable_cores()),
             .most_bytes = machine_.memory_bytes / 2 / machine_.usable_cores()};
   }

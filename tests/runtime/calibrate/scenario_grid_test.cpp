@@ -8,6 +8,7 @@
 
 #include "base/diagnostics.h"
 #include "runtime/calibrate/kernel_catalog.h"
+#include "schedule/memory.h"
 #include "tests/runtime/calibrate/scratch_directory.h"
 #include "tests/runtime/calibrate/tiny_scenario.h"
 
@@ -48,7 +49,6 @@ TEST(ScenarioGrid, AScenarioIsShortenedAndKeepsItsKernels) {
       schedule::compile(scenarios::load_scenarios({directory.file("s.json")}, {}).front());
   const Grid grid =
       make_grid({.files = {directory.file("s.json")}, .sets = {}, .ranks = 2, .most_bytes = kPlenty});
-  ASSERT_EQ(grid.scenarios, 1U);
   const schedule::Schedule& cut = *grid.workloads.front().schedule;
   EXPECT_EQ(kernels_of(cut), kernels_of(whole));
   EXPECT_LT(ops_of(cut), ops_of(whole) / 3);
@@ -65,6 +65,23 @@ TEST(ScenarioGrid, WhatWouldFitIntoTheCachesIsNotShortened) {
                                .cache_bytes = kPlenty,
                                .most_bytes = kPlenty});
   EXPECT_EQ(ops_of(*grid.workloads.front().schedule), ops_of(whole));
+}
+
+// What a run of a real model finds in memory must not be found in the caches because the scenario is small.
+TEST(ScenarioGrid, WhatFitsIntoTheCachesGetsMoreLayers) {
+  const ScratchDirectory directory;
+  directory.write("s.json", tiny_scenario(1, "", 32, 8));
+  const schedule::Schedule whole =
+      schedule::compile(scenarios::load_scenarios({directory.file("s.json")}, {}).front());
+  const std::int64_t bytes = schedule::memory_peak(whole.programs.front()).peak.count();
+  const Grid grid = make_grid({.files = {directory.file("s.json")},
+                               .sets = {},
+                               .ranks = 1,
+                               .cache_bytes = 2 * bytes,
+                               .most_bytes = kPlenty});
+  const schedule::Schedule& grown = *grid.workloads.front().schedule;
+  EXPECT_EQ(kernels_of(grown), kernels_of(whole));
+  EXPECT_GE(schedule::memory_peak(grown.programs.front()).peak.count(), 2 * bytes);
 }
 
 // Each variation brings something new, and together they enclose widths and lengths that nobody named.

@@ -4,8 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <future>
 #include <thread>
 
@@ -70,6 +72,34 @@ TEST(StallDeathTest, LeavesThreadsThatCannot) {
                        });
       },
       testing::ExitedWithCode(3), "no progress for.*rank 0: input.*; [12] steps");
+}
+
+// As the watch does, of a rank that may be anywhere: before its executor is made, in a step, between two runs.
+TEST(RankRun, CanBeAskedWhileItRuns) {
+  const std::string directory = testing::TempDir() + "orrery_asked_" + std::to_string(::getpid());
+  scenarios::Scenario one = two_stages();
+  one.parallel.pp = 1;
+  one.parallel.layers_of_stage = {4};
+  SmallRun small(one, {.steps = 30, .discard = 1, .save_directory = directory, .save_every = 10});
+  const auto worlds = make_thread_worlds(1);
+  BoardSlot slot;
+  RankRun run(small.job, *worlds[0], slot, small.stop, {});
+  std::atomic<bool> over{false};
+  std::thread thread([&] {
+    run.run();
+    over.store(true);
+  });
+  std::size_t seen = 0;
+  while (!over.load()) {
+    const std::size_t records = run.trace().records.size();
+    EXPECT_GE(records, seen);
+    seen = records;
+    EXPECT_LE(run.losses().size(), 30U);
+  }
+  thread.join();
+  EXPECT_EQ(run.losses().size(), 30U);
+  EXPECT_EQ(run.trace().records.size(), 29 * plan_step(small.schedule, 0).ops.size());
+  std::filesystem::remove_all(directory);
 }
 
 TEST(Agreement, RanksOfDifferentSchedulesDoNotStart) {
