@@ -17,6 +17,7 @@ Scenario resolve_scenario(const Json& json, Diagnostics& diagnostics) {
   if (draft.json.is_object()) read_policy_parts(draft, found);
   apply(shape_rules(), draft, found);
   apply(framework_rules(), draft, found);
+  apply(pipeline_rules(), draft, found);
   apply(size_rules(), draft, found);
   if (!found.has_errors()) apply(advice_rules(), draft, found);
   for (const Diagnostic& each : found.all())

@@ -25,6 +25,7 @@ const std::vector<Rule>& solving_rules();
 // Check the solved plan.
 const std::vector<Rule>& shape_rules();      // does the model divide over the plan
 const std::vector<Rule>& framework_rules();  // does the framework, and the hardware, do this at all
+const std::vector<Rule>& pipeline_rules();   // does the pipeline schedule go with the rest
 const std::vector<Rule>& size_rules();       // is it computable
 const std::vector<Rule>& advice_rules();     // legal, but probably not meant: warnings
 

@@ -47,6 +47,12 @@ void pipeline_bubble(Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = d.scenario.parallel;
   const std::int64_t m = d.scenario.training.microbatches;
   if (p.pp == 1 || m >= p.pp) return;
+  if (traits(p.schedule).splits_backward) {
+    diagnostics.warning(d.at("training.global_batch"),
+                        fmt::format("{} microbatches do not fill pp={} stages, whatever the schedule", m, p.pp),
+                        fmt::format("{} microbatches or more", p.pp));
+    return;
+  }
   const double rounds = static_cast<double>(m) * static_cast<double>(p.vpp);
   const double bubble = static_cast<double>(p.pp - 1) / (rounds + static_cast<double>(p.pp - 1));
   diagnostics.warning(
@@ -78,7 +84,9 @@ void zero_traffic_in_pipeline(Draft& d, Diagnostics& diagnostics) {
 void schedule_of_framework(Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = d.scenario.parallel;
   const Framework f = d.scenario.framework;
-  const bool foreign = (f == Framework::megatron && p.schedule == PipelineSchedule::gpipe) ||
+  const bool of_megatron =
+      p.schedule == PipelineSchedule::one_f_one_b || p.schedule == PipelineSchedule::interleaved;
+  const bool foreign = (f == Framework::megatron && !of_megatron) ||
                        (f == Framework::deepspeed && p.schedule != PipelineSchedule::one_f_one_b);
   if (p.pp == 1 || !foreign) return;
   const bool by_chunks = p.schedule == PipelineSchedule::interleaved && !d.written("parallel.schedule");

@@ -52,40 +52,6 @@ void ddp_is_data_parallel(Draft& d, Diagnostics& diagnostics) {
                       "use zero 0, or 1 (ZeroRedundancyOptimizer), or framework \"deepspeed\" or \"orrery\"");
 }
 
-void interleaving_in_megatron(Draft& d, Diagnostics& diagnostics) {
-  const Parallel& p = d.scenario.parallel;
-  const std::int64_t m = d.scenario.training.microbatches;
-  if (d.scenario.framework != Framework::megatron || p.schedule != PipelineSchedule::interleaved ||
-      m % p.pp == 0)
-    return;
-  const std::int64_t each = d.scenario.training.micro_batch * p.dp;
-  std::vector<std::int64_t> batches;
-  for (const std::int64_t legal : nearest_multiples(m, p.pp)) batches.push_back(legal * each);
-  diagnostics.error(
-      d.at("training.global_batch"),
-      fmt::format(
-          "Megatron's interleaved schedule needs microbatches in multiples of pp={}, but there are {}", p.pp,
-          m),
-      fmt::format("use global_batch {} ({} microbatches), or the 1f1b schedule", alternatives(batches),
-                  alternatives(nearest_multiples(m, p.pp))));
-}
-
-// schedule/compile/point_to_point.cpp: without overlap a stage exchanges messages with both neighbours at fixed points, and
-// groups of microbatches that are no multiple of the stages make the points of two stages wait for each other.
-void blocking_interleaving(Draft& d, Diagnostics& diagnostics) {
-  const Parallel& p = d.scenario.parallel;
-  const std::int64_t m = d.scenario.training.microbatches;
-  if (d.scenario.framework == Framework::megatron || p.schedule != PipelineSchedule::interleaved || m <= p.pp ||
-      m % p.pp == 0 || d.scenario.overlap.pipeline)
-    return;
-  diagnostics.error(
-      d.at("overlap.pipeline"),
-      fmt::format("without overlapped messages the interleaved schedule can deadlock unless the microbatches are a multiple "
-                  "of pp={}; there are {}",
-                  p.pp, m),
-      fmt::format("set overlap.pipeline to true, or use {} microbatches", alternatives(nearest_multiples(m, p.pp))));
-}
-
 void tied_embedding_under_zero(Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = d.scenario.parallel;
   if (!d.scenario.model.tied_embeddings || p.pp == 1 || p.zero < 2) return;
@@ -156,10 +122,6 @@ const std::vector<Rule>& framework_rules() {
       {"context", "context parallelism comes later", kParallelKnown, 0, context_later},
       {"experts", "expert parallelism comes later", kParallelKnown, 0, experts_later},
       {"ddp", "DDP: neither tp nor pp nor ZeRO-2 or 3", kParallelKnown, 0, ddp_is_data_parallel},
-      {"megatron interleaving", "Megatron: interleaved microbatches are a multiple of pp",
-       kBatchKnown | kStagesKnown, 0, interleaving_in_megatron},
-      {"blocking interleaving", "interleaved microbatches that are no multiple of pp need overlapped messages",
-       kBatchKnown | kStagesKnown | kPolicyKnown, 0, blocking_interleaving},
       {"tied embedding", "ZeRO-2 and 3 in a pipeline need untied embeddings", kModelKnown | kParallelKnown, 0,
        tied_embedding_under_zero},
       {"precision", "the GPU has arithmetic of this precision", kClusterKnown | kTrainingKnown, 0,

@@ -13,11 +13,11 @@
 #include "base/units.h"
 #include "hardware/cluster.h"
 #include "models/architecture.h"
+#include "scenarios/pipeline_traits.h"
 
 namespace orrery::scenarios {
 
 enum class Framework : std::uint8_t { orrery, megatron, deepspeed, ddp };
-enum class PipelineSchedule : std::uint8_t { gpipe, one_f_one_b, interleaved };
 enum class Recompute : std::uint8_t { none, selective, full };
 enum class Optimizer : std::uint8_t { adam, sgd, sgd_momentum };
 enum class OffloadTarget : std::uint8_t { none, cpu };
@@ -31,8 +31,8 @@ struct Parallel {
   bool sequence_parallel = false;
   int zero = 0;  // 0: DDP; 1, 2, 3
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
-  // Layers of each virtual stage, in model order (pp * vpp entries; virtual stage v is chunk v / pp of rank v
-  // % pp). The embedding is with the first, the head with the last.
+  // Layers of each virtual stage, in model order (pp * vpp entries); schedule/compile/placement.h says which rank has
+  // which. The embedding is with the first, the head with the last.
   std::vector<std::int64_t> layers_of_stage;
   // Rank = sum of index * stride over tp, cp, dp, pp; from "order" (default tp-cp-ep-dp-pp: tensor neighbours adjacent,
   // pipeline stages farthest apart). scenarios/rank_order.h sets them.

@@ -141,21 +141,30 @@ void take_list(Draft& d, Diagnostics& diagnostics) {
 
 }  // namespace
 
+// A schedule that holds two chunks a rank says so by itself; one that holds several needs to be told how many.
 void solve_chunks(Draft& d, Diagnostics& diagnostics) {
   Parallel& p = d.scenario.parallel;
   p.vpp = chunks(d, diagnostics);
   p.schedule = d.schedule.value_or(p.vpp > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_f_one_b);
+  const Chunks wanted = traits(p.schedule).chunks;
   const char* said = d.written("parallel.vpp") ? "parallel.vpp" : "parallel.layers_per_virtual_stage";
+  const bool told = d.vpp.has_value() || d.layers_per_virtual_stage.has_value();
+  if (wanted == Chunks::two && !told) p.vpp = 2;
   if (p.vpp > 1 && p.pp == 1)
-    diagnostics.error(d.at(said), fmt::format("vpp={} needs a pipeline, but pp is 1", p.vpp),
-                      "set vpp to 1, or pp to 2 or more");
-  else if (p.vpp > 1 && p.schedule != PipelineSchedule::interleaved)
+    diagnostics.error(d.at(told ? said : "parallel.schedule"),
+                      told ? fmt::format("vpp={} needs a pipeline, but pp is 1", p.vpp)
+                           : fmt::format("schedule {} needs a pipeline, but pp is 1", word(p.schedule)),
+                      told ? "set vpp to 1, or pp to 2 or more" : "set pp to 2 or more");
+  else if (p.vpp > 1 && wanted == Chunks::one)
     diagnostics.error(d.at("parallel.schedule"),
                       fmt::format("schedule {} holds one chunk a rank, but vpp={}", word(p.schedule), p.vpp),
                       "use \"interleaved\", or set vpp to 1");
-  if (p.vpp == 1 && p.schedule == PipelineSchedule::interleaved)
+  else if (p.vpp != 2 && wanted == Chunks::two)
+    diagnostics.error(d.at(said), fmt::format("schedule {} holds two chunks a rank, but vpp={}", word(p.schedule), p.vpp),
+                      "leave it out, or set vpp to 2");
+  if (p.vpp == 1 && wanted == Chunks::several)
     diagnostics.error(d.at("parallel.schedule"),
-                      "the interleaved schedule needs more than one chunk a rank, but vpp is 1",
+                      fmt::format("the {} schedule needs more than one chunk a rank, but vpp is 1", word(p.schedule)),
                       (p.pp > 1 ? chunk_hint(d) : "") + "use \"1f1b\"");
 }
 

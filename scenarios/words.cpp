@@ -14,7 +14,14 @@ const Words<Framework>& framework_words() {
 const Words<PipelineSchedule>& schedule_words() {
   static const Words<PipelineSchedule> words = {{"gpipe", PipelineSchedule::gpipe},
                                                 {"1f1b", PipelineSchedule::one_f_one_b},
-                                                {"interleaved", PipelineSchedule::interleaved}};
+                                                {"interleaved", PipelineSchedule::interleaved},
+                                                {"zb-h1", PipelineSchedule::zero_bubble_h1},
+                                                {"zb-h2", PipelineSchedule::zero_bubble_h2},
+                                                {"zb-1p", PipelineSchedule::zero_bubble_1p},
+                                                {"zb-2p", PipelineSchedule::zero_bubble_2p},
+                                                {"zb-v", PipelineSchedule::zero_bubble_v},
+                                                {"dualpipe", PipelineSchedule::dual_pipe},
+                                                {"dualpipe-v", PipelineSchedule::dual_pipe_v}};
   return words;
 }
 

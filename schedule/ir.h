@@ -176,7 +176,9 @@ struct Unit {
   std::int64_t used = 0;      // elements without padding
   std::int64_t elements = 0;  // with padding
   std::int64_t replicated_until = 0, replicated_from = 0, decay_from = 0;
-  bool tied_copy = false;     // the head stage's copy of a tied embedding: not counted in the gradient norm
+  // Another rank of the pipeline owns these parameters: the head stage's copy of a tied embedding, or DualPipe's second
+  // copy of a stage. Updated like the first, not counted in the gradient norm, not saved.
+  bool tied_copy = false;
   // Between steps, each of the three is whole on every replica (shards = 1), or the rank with index i in `shard_group`
   // has only elements [i, i + 1) * elements / shards of it: at that offset where the buffer has room for all `elements`,
   // at 0 where it has `elements / shards`.

@@ -62,7 +62,7 @@ std::int64_t touched_count(const Program& program, const Op& op, const View& vie
 KernelWork work_of(const Program& program, const Op& op, const KernelShape& shape) {
   KernelWork work;
   work.flops = Flops(executed_flops(op.kind, shape));
-  if (op.phase == Phase::forward || op.phase == Phase::backward) {
+  if (op.phase == Phase::forward || op.phase == Phase::backward || op.phase == Phase::weight_gradient) {
     work.square = Flops(square_products(op.kind) * square_product(shape));
     work.model_flops = op.kind == OpKind::gemm ? work.flops : work.square;
   }

@@ -87,6 +87,10 @@ constexpr std::array<std::string_view, kStreams> kStreamNames = {
     "pipe_recv_forward",
     "pipe_send_backward",
     "pipe_recv_backward",
+    "pipe_send_forward_2",
+    "pipe_recv_forward_2",
+    "pipe_send_backward_2",
+    "pipe_recv_backward_2",
     "to_host",
     "to_device",
     "cpu",
@@ -94,10 +98,16 @@ constexpr std::array<std::string_view, kStreams> kStreamNames = {
 };
 static_assert(!kStreamNames.back().empty(), "one name per stream");
 
-constexpr std::array<std::string_view, kPhases> kPhaseNames = {"setup", "forward", "recompute", "backward",
-                                                               "optimizer"};
+constexpr std::array<std::string_view, kPhases> kPhaseNames = {"setup",    "forward",         "recompute",
+                                                               "backward", "weight_gradient", "optimizer"};
 
 }  // namespace
+
+std::uint8_t message_direction(Stream stream) {
+  if (stream < Stream::pipe_send_forward || stream > Stream::pipe_recv_backward_2) return 0;
+  return static_cast<std::uint8_t>(
+      1 + (static_cast<int>(stream) - static_cast<int>(Stream::pipe_send_forward)) / 2);  // they come in pairs
+}
 
 std::int64_t size_of(DataType type) {
   switch (type) {

@@ -112,14 +112,20 @@ std::string_view name(Role role);
 // One stream is one in-order queue of a rank, as in CUDA. `cpu` is a worker thread of the host.
 enum class Stream : std::uint8_t {
   compute, tensor, data, pipe_send_forward, pipe_recv_forward, pipe_send_backward, pipe_recv_backward,
+  // For chunks whose stages run against the order of the ranks (ZB-V, DualPipe): one stream for both ways would let a
+  // message to one neighbour wait for one to the other, which may wait for the first.
+  pipe_send_forward_2, pipe_recv_forward_2, pipe_send_backward_2, pipe_recv_backward_2,
   to_host, to_device, cpu, host,  // host: host_wait only
 };
 inline constexpr std::size_t kStreams = static_cast<std::size_t>(Stream::host) + 1;
 std::string_view name(Stream stream);
+// Which messages are counted together: those of the pipeline's streams of one kind, on both sides; 0: of all others.
+std::uint8_t message_direction(Stream stream);
 
-// What part of the step an op belongs to: FLOP accounting, memory phases and verify's F-before-B rule.
-enum class Phase : std::uint8_t { setup, forward, recompute, backward, optimizer };
-inline constexpr std::size_t kPhases = 5;
+// What part of the step an op belongs to: FLOP accounting, memory phases and verify's rule of F, then B, then W.
+// weight_gradient: those that a schedule runs apart from the backward that the stage before waits for.
+enum class Phase : std::uint8_t { setup, forward, recompute, backward, weight_gradient, optimizer };
+inline constexpr std::size_t kPhases = 6;
 std::string_view name(Phase phase);
 
 enum class Layout : std::uint8_t { tn, nn, nt };  // forward, input gradient, weight gradient

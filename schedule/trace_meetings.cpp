@@ -12,13 +12,6 @@
 namespace orrery::schedule {
 namespace {
 
-// Streams tell the direction: messages of the forward, of the backward, and all others.
-std::uint8_t direction_of(Stream stream) {
-  if (stream == Stream::pipe_send_forward || stream == Stream::pipe_recv_forward) return 1;
-  if (stream == Stream::pipe_send_backward || stream == Stream::pipe_recv_backward) return 2;
-  return 0;
-}
-
 std::int64_t modulo(std::int64_t a, std::int64_t n) { return (a % n + n) % n; }
 
 struct StepMeeting {
@@ -56,7 +49,7 @@ std::vector<MeetingTable::Side> MeetingTable::sides_of(const Schedule& schedule,
       side.collective = is_collective(op.kind);
       side.sends = op.kind == OpKind::send;
       if (!side.collective) {
-        side.direction = direction_of(op.stream);
+        side.direction = message_direction(op.stream);
         side.offset = modulo(side.sends ? op.peer : -op.peer, schedule.groups[op.group].size);
       }
       const int kind = side.collective ? 2 : side.sends ? 0 : 1;

@@ -55,6 +55,10 @@ std::size_t lane_of(Stream stream) {
     case Stream::pipe_recv_forward:
     case Stream::pipe_send_backward:
     case Stream::pipe_recv_backward:
+    case Stream::pipe_send_forward_2:
+    case Stream::pipe_recv_forward_2:
+    case Stream::pipe_send_backward_2:
+    case Stream::pipe_recv_backward_2:
     case Stream::host: return 1;
   }
   return 1;

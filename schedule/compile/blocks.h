@@ -19,13 +19,15 @@ struct ForwardMode {
   bool releases_weights = true;  // ZeRO-3: the gathered weights die with the block
 };
 BlockId layer_forward(Stage& s, const ForwardMode& mode);
-BlockId layer_backward(Stage& s);
+BlockId layer_backward(Stage& s);          // the whole, or where the stage splits it what the input's gradient takes
+BlockId layer_weight_gradients(Stage& s);  // the rest
 
 BlockId input_block(Stage& s, bool tokens, bool labels);  // host to device, one microbatch
 BlockId embedding_forward(Stage& s);
 BlockId embedding_backward(Stage& s);
 BlockId head_forward(Stage& s);
-BlockId head_backward(Stage& s);
+BlockId head_backward(Stage& s);  // split as the layer's
+BlockId head_weight_gradients(Stage& s);
 
 // ZeRO-2 and 3: does the head's backward begin the embedding's gradient (tied, both here)?
 bool head_begins_embedding_gradient(const Stage& s);
@@ -51,7 +53,14 @@ struct LayerTensors {
   Tensor norm1, qkv, normed_qk, out, lse, probabilities, probability_mask, dropped, branch1, mask1;
   Tensor middle, norm2, up, activated, branch2, mask2;
 };
-LayerTensors layer_tensors(Stage& s, BlockBuilder& b, Life life);
+LayerTensors layer_tensors(Stage& s, BlockBuilder& b, Life life, Life linear_inputs_life);
+inline LayerTensors layer_tensors(Stage& s, BlockBuilder& b, Life life) { return layer_tensors(s, b, life, life); }
+
+// Those of them that the linear layers' weight gradients read. Without norm2, norm1 is the MLP's input too.
+struct LinearInputs {
+  Tensor norm1, out, norm2, activated;
+};
+LinearInputs linear_inputs(Stage& s, BlockBuilder& b, Life life);
 
 // q, k and v as attention reads them: views into the fused projection.
 struct QueryKeyValue {

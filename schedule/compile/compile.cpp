@@ -6,8 +6,10 @@
 #include <string>
 
 #include "base/check.h"
+#include "schedule/compile/pipeline_order.h"
 #include "schedule/compile/program_writer.h"
 #include "schedule/compile/stage.h"
+#include "schedule/compile/stage_times.h"
 
 namespace orrery::schedule {
 namespace {
@@ -16,9 +18,21 @@ Group axis(const std::string& name, std::int64_t stride, std::int64_t size) {
   return {.name = name, .stride = stride, .size = size, .period = size, .step = 1};
 }
 
+Placement placement_of(const scenarios::Parallel& p) {
+  const scenarios::PlacementKind kind = scenarios::traits(p.schedule).placement;
+  return {.kind = kind, .ranks = p.pp, .chunks = kind == scenarios::PlacementKind::mirrored ? 2 : p.vpp};
+}
+
+// Where a rank sends forward and backward messages to the same rank, the two sides take turns that differ: each
+// direction then needs a communicator of its own, or they would be mistaken for one another.
+bool needs_backward_group(const scenarios::Parallel& p) {
+  const Placement placement = placement_of(p);
+  return p.pp > 1 && placement.chunks > 1 && (p.pp == 2 || placement.kind != scenarios::PlacementKind::loop);
+}
+
 // Groups that only some plans have; see kind_of_group.
 void append_further(std::vector<Group>& groups, const scenarios::Parallel& p) {
-  if (p.pp == 2 && p.vpp > 1) groups.push_back(axis("pipe_backward", p.pp_stride, p.pp));
+  if (needs_backward_group(p)) groups.push_back(axis("pipe_backward", p.pp_stride, p.pp));
   if (p.cp > 1) {
     groups.push_back(axis("context", p.cp_stride, p.cp));
     groups.push_back(axis("gradient", std::min(p.cp_stride, p.dp_stride), p.replicas()));
@@ -39,27 +53,40 @@ std::vector<Group> standard_groups(const scenarios::Parallel& p) {
   return groups;
 }
 
-void compile_stage(const scenarios::Scenario& scenario, Schedule& schedule, std::int64_t index) {
+// Which layers, ends and gradients the chunks of the stage have.
+void place_chunks(Stage& s) {
+  const scenarios::Parallel& p = s.scenario.parallel;
+  for (std::uint32_t c = 0; c < static_cast<std::uint32_t>(s.chunks); ++c) {
+    const std::int64_t stage = s.placement.stage(s.index, c);
+    s.layers_of_chunk.push_back(p.layers_of_stage[static_cast<std::size_t>(stage)]);
+    CHECK(s.layers_of_chunk.back() > 0 || s.is_first(c) || s.is_last(c), "a stage in the middle has no layer", stage);
+    const bool joined = c > 0 && s.placement.next(s.index, c - 1).kind == Hop::Kind::local;
+    s.parity_of_chunk.push_back(c == 0 ? 0 : joined ? s.parity_of_chunk.back() : 1 - s.parity_of_chunk.back());
+    if (s.is_first(c)) {
+      s.has_embedding = true;
+      s.embedding_chunk = c;
+    }
+    if (s.is_last(c)) {
+      s.has_head = true;
+      s.head_chunk = c;
+    }
+  }
+}
+
+void compile_stage(const scenarios::Scenario& scenario, Schedule& schedule, std::int64_t index, const Order& order) {
   const scenarios::Parallel& p = scenario.parallel;
   Program& program = schedule.programs[static_cast<std::size_t>(index)];
   program.name = "stage" + std::to_string(index);
-  Stage s{.scenario = scenario, .schedule = schedule, .program = program, .index = index, .chunks = p.vpp};
-  for (std::int64_t c = 0; c < p.vpp; ++c)
-    s.layers_of_chunk.push_back(p.layers_of_stage[static_cast<std::size_t>(c * p.pp + index)]);
-  s.has_embedding = index == 0;
-  s.has_head = index == p.pp - 1;
-  s.tied_here = scenario.model.tied_embeddings && p.pp == 1;
-  s.tied_across = scenario.model.tied_embeddings && p.pp > 1 && (s.has_embedding || s.has_head);
+  Stage s{.scenario = scenario, .schedule = schedule, .program = program, .index = index,
+          .placement = placement_of(p)};
+  s.chunks = s.placement.chunks;
+  place_chunks(s);
+  const bool tied = scenario.model.tied_embeddings;
+  s.tied_here = tied && s.has_embedding && s.has_head;
+  s.tied_across = tied && s.has_embedding != s.has_head;
   CHECK(!(s.tied_across && s.zero() >= 2), "a tied embedding on two stages under ZeRO-2 or 3");
-  for (std::size_t c = 0; c < s.layers_of_chunk.size(); ++c) {
-    const std::int64_t v = static_cast<std::int64_t>(c) * p.pp + index;
-    CHECK(s.layers_of_chunk[c] > 0 || v == 0 || v == p.pp * p.vpp - 1, "a stage in the middle has no layer",
-          v);
-  }
-  const PipelineShape shape{.stages = p.pp, .chunks = p.vpp, .microbatches = scenario.training.microbatches};
-  const std::vector<Action> order = pipeline_order(p.schedule, shape, index);
   prepare_stage(s, microbatches_in_flight(order) + (s.overlaps_pipe() ? 1 : 0));
-  write_program(s, order, pipeline_period(p.schedule, shape));
+  write_program(s, order);
 }
 
 }  // namespace
@@ -67,7 +94,8 @@ void compile_stage(const scenarios::Scenario& scenario, Schedule& schedule, std:
 Schedule compile(const scenarios::Scenario& scenario) {
   const scenarios::Parallel& p = scenario.parallel;
   const scenarios::Training& t = scenario.training;
-  CHECK(static_cast<std::int64_t>(p.layers_of_stage.size()) == p.pp * p.vpp, p.layers_of_stage.size());
+  const Placement placement = placement_of(p);
+  CHECK(static_cast<std::int64_t>(p.layers_of_stage.size()) == placement.stages(), p.layers_of_stage.size());
   Schedule schedule;
   schedule.name = scenario.name;
   schedule.world = p.world();
@@ -83,7 +111,12 @@ Schedule compile(const scenarios::Scenario& scenario) {
                     .clip_gradient_norm = t.clip_gradient_norm,
                     .seed = t.seed};
   schedule.programs.resize(static_cast<std::size_t>(p.pp));
-  for (std::int64_t i = 0; i < p.pp; ++i) compile_stage(scenario, schedule, i);
+  const std::vector<Order> orders = pipeline_orders(p.schedule, {.stages = p.pp,
+                                                                 .chunks = placement.chunks,
+                                                                 .microbatches = t.microbatches,
+                                                                 .times = stage_times(scenario, placement)});
+  for (std::int64_t i = 0; i < p.pp; ++i)
+    compile_stage(scenario, schedule, i, orders[static_cast<std::size_t>(i)]);
   return schedule;
 }
 

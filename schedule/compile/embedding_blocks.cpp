@@ -46,9 +46,10 @@ BlockId embedding_forward(Stage& s) {
   s.weights_life.fill(Life::dies);
   const bool normed = s.model().embedding_norm, dropped = s.scenario.training.dropout > 0.0;
   const Tensor tokens = slot_tensor(s, b, "tokens", DataType::int32, Life::bound, s.z.tokens, 1);
-  const bool alone = s.chunks > 1 && s.layers_of_chunk.front() == 0;  // sent on as it is
+  const std::uint32_t chunk = s.embedding_chunk;
+  const bool alone = s.chunks > 1 && s.layers_of_chunk[chunk] == 0;  // sent on as it is
   const Tensor hidden =
-      alone ? hidden_outgoing(s, b, Life::born) : hidden_at(s, b, s.first_unit_of_chunk.front(), Life::born);
+      alone ? hidden_outgoing(s, b, Life::born) : hidden_at(s, b, s.first_unit_of_chunk[chunk], Life::born);
   b.begin_after(flat_weights(s, b, kUnit).formal);
   b.begin_after(hidden.formal);
   const auto stage_of_sum = [&](const char* name, bool last, bool kept) {

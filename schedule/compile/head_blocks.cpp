@@ -2,6 +2,8 @@
 // vocabulary that is sharded on the tensor group (Shoeybi et al. 2019, section 3): maximum and sum of
 // exponentials are reduced, never the logits. Saved at 16 bits: norm input and output 4 s b h / t, fp32
 // logits 4 s b v / t (Korthikanti et al. 2022, section 4.3).
+#include <string>
+
 #include "schedule/compile/blocks.h"
 #include "schedule/compile/gradients.h"
 #include "schedule/compile/tensor_parallel.h"
@@ -27,8 +29,8 @@ Tensor head_norm(Stage& s, BlockBuilder& b, Life life) {
 }
 
 Tensor head_input(Stage& s, BlockBuilder& b, Life life) {
-  const auto end = static_cast<std::uint32_t>(s.layers_of_chunk.back());
-  return hidden_at(s, b, s.first_unit_of_chunk.back() + end, life);
+  const auto end = static_cast<std::uint32_t>(s.layers_of_chunk[s.head_chunk]);
+  return hidden_at(s, b, s.first_unit_of_chunk[s.head_chunk] + end, life);
 }
 
 // Every token of the global batch weighs the same, so gradients of microbatches and data-parallel ranks just
@@ -54,6 +56,21 @@ void cross_entropy(Stage& s, BlockBuilder& b, Tensor logits, Tensor labels) {
         {accumulate(Role::stats, stats), accumulate(Role::loss, b.tensor(s.loss, {}, Life::bound, 1, 1))},
         loss_shape(s));
   b.end_records(done(s, b, UnitKind::head));
+}
+
+// The gradient of the logits in the type of the GEMMs; without a cast it takes the logits' place.
+Tensor logits_gradient(Stage& s, BlockBuilder& b, Life life) {
+  if (!casts_logits(s)) return kept_logits(s, b, life);
+  const std::string name = "logits.gradient";
+  return s.splits_backward ? slot_tensor(s, b, name, s.activation_type, life, s.z.tokens, s.z.vocab)
+                           : workspace(s, b, name, s.activation_type, s.z.tokens, s.z.vocab);
+}
+
+void output_weight_gradient(Stage& s, BlockBuilder& b, Tensor dlogits, Tensor full) {
+  b.add(OpKind::gemm,
+        {in(Role::dy, dlogits), in(Role::x, full),
+         accumulate(Role::dw, gradient_of(s, b, output_kind(s), output_name(s)))},
+        weight_gradient_gemm(dlogits, full));
 }
 
 }  // namespace
@@ -90,11 +107,12 @@ BlockId head_backward(Stage& s) {
   s.weights_life.fill(Life::dies);
   begin_gradients(s, b, UnitKind::head);
   if (tied(s)) begin_gradients(s, b, UnitKind::embedding);
-  const Tensor x = head_input(s, b, Life::dies), norm = head_norm(s, b, Life::dies);
+  const bool split = s.splits_backward;
+  const Tensor x = head_input(s, b, Life::dies), norm = split ? Tensor{} : head_norm(s, b, Life::dies);
   b.begin_after(flat_weights(s, b, UnitKind::head).formal);
   if (tied(s)) b.begin_after(flat_weights(s, b, UnitKind::embedding).formal);
   b.begin_after(hidden_gradient(s, b, Life::born).formal);
-  const Tensor kept = kept_logits(s, b, Life::dies);
+  const Tensor kept = kept_logits(s, b, split && !casts_logits(s) ? Life::bound : Life::dies);
   b.add(OpKind::cross_entropy_backward,
         {in(Role::x, kept),
          in(Role::stats, slot_tensor(s, b, "loss.stats", DataType::fp32, Life::dies, s.z.tokens, 4)),
@@ -104,20 +122,17 @@ BlockId head_backward(Stage& s) {
       .group(kTensor);
   Tensor dlogits = kept;
   if (casts_logits(s)) {
-    dlogits = workspace(s, b, "logits.gradient", s.activation_type, s.z.tokens, s.z.vocab);
+    dlogits = logits_gradient(s, b, Life::born);
     b.add(OpKind::cast, {in(Role::x, kept), out(Role::y, dlogits)});
   }
   const Tensor w = weight_of(s, b, output_kind(s), output_name(s));
   const Stream stream = hidden_stream(s);
-  const Tensor full = gather_rows(s, b, norm, "head.regathered", stream);
+  const Tensor full = split ? Tensor{} : gather_rows(s, b, norm, "head.regathered", stream);
   const Tensor partial = workspace(s, b, "head.dpartial", s.activation_type, s.z.tokens, s.z.hidden);
   b.add(OpKind::gemm, {in(Role::dy, dlogits), in(Role::w, w), out(Role::dx, partial)},
         input_gradient_gemm(dlogits, w));
   const Tensor dnorm = reduce_rows(s, b, partial, "head.dreduced", stream);
-  b.add(OpKind::gemm,
-        {in(Role::dy, dlogits), in(Role::x, full),
-         accumulate(Role::dw, gradient_of(s, b, output_kind(s), output_name(s)))},
-        weight_gradient_gemm(dlogits, full));
+  if (!split) output_weight_gradient(s, b, dlogits, full);
   const Tensor dbias = gradient_of(s, b, UnitKind::head, "output_bias");
   if (dbias.exists()) b.add(OpKind::bias_backward, {in(Role::dy, dlogits), accumulate(Role::dbias, dbias)});
   b.add(OpKind::norm_backward,
@@ -126,6 +141,15 @@ BlockId head_backward(Stage& s) {
          accumulate(Role::dw, gradient_of(s, b, UnitKind::head, "norm.weight")),
          accumulate(Role::dbias, gradient_of(s, b, UnitKind::head, "norm.bias"))},
         norm_shape(s));
+  b.end_records(done(s, b, UnitKind::head));
+  return b.finish();
+}
+
+BlockId head_weight_gradients(Stage& s) {
+  BlockBuilder b(s.schedule, s.program, "head.weight_gradients", Phase::weight_gradient);
+  s.gradients_life.fill(Life::bound);
+  const Tensor full = gather_rows(s, b, head_norm(s, b, Life::dies), "head.regathered");
+  output_weight_gradient(s, b, logits_gradient(s, b, Life::dies), full);
   b.end_records(done(s, b, UnitKind::head));
   return b.finish();
 }

@@ -2,6 +2,10 @@
 // loss to the embedding: on entry the gradient of the layer's output, on exit of its input (each norm's
 // backward adds to it). Collectives that a weight-gradient GEMM can hide go to the tensor stream where the
 // scenario overlaps them.
+//
+// Where the schedule splits the backward (Qi et al. 2023, section 2), the weight-gradient GEMMs are a block of their
+// own, and what they read is kept until then: the inputs of the four linear layers, of what the forward saved, and
+// the gradients of their outputs. Those of norms and biases stay with the input gradient.
 #include "schedule/compile/blocks.h"
 #include "schedule/compile/gradients.h"
 #include "schedule/compile/tensor_parallel.h"
@@ -22,6 +26,19 @@ void norm_backward(Stage& s, BlockBuilder& b, const std::string& name, Tensor dy
         norm_shape(s));
 }
 
+// The gradient of a linear layer's output: kept for the weight gradient where that is another block.
+Tensor output_gradient(Stage& s, BlockBuilder& b, const std::string& name, std::int64_t columns, Life life) {
+  return s.splits_backward ? layer_tensor(s, b, name, s.activation_type, life, s.z.tokens, columns)
+                           : workspace(s, b, name, s.activation_type, s.z.tokens, columns);
+}
+
+// What the residual gradient becomes in a branch. Without sequence parallelism it is a linear layer's output gradient.
+Tensor branch_gradient(Stage& s, BlockBuilder& b, const std::string& branch, const char* name, Tensor dh) {
+  if (s.splits_backward && !s.sequence_parallel())
+    return output_gradient(s, b, branch + ".doutput", dh.columns, Life::born);
+  return workspace(s, b, branch + name, s.activation_type, dh.rows, dh.columns);
+}
+
 // From the residual gradient into a branch: through dropout and bias, and the branch's own norm where it has
 // one.
 Tensor enter_branch(Stage& s, BlockBuilder& b, const std::string& name, const std::string& bias, Tensor dh,
@@ -29,7 +46,8 @@ Tensor enter_branch(Stage& s, BlockBuilder& b, const std::string& name, const st
   const Tensor dbias = gradient_of(s, b, kLayer, bias);
   Tensor d = dh;
   if (mask.exists()) {
-    d = workspace(s, b, name + ".dbranch", s.activation_type, dh.rows, dh.columns);
+    d = kept.exists() ? workspace(s, b, name + ".dbranch", s.activation_type, dh.rows, dh.columns)
+                      : branch_gradient(s, b, name, ".dbranch", dh);
     b.add(OpKind::bias_dropout_add_backward,
           {in(Role::dy, dh), in(Role::mask, mask), out(Role::dx, d), accumulate(Role::dbias, dbias)},
           dropout_shape(s));
@@ -37,46 +55,62 @@ Tensor enter_branch(Stage& s, BlockBuilder& b, const std::string& name, const st
     b.add(OpKind::bias_backward, {in(Role::dy, dh), accumulate(Role::dbias, dbias)});
   }
   if (!kept.exists()) return d;
-  const Tensor before = workspace(s, b, name + ".dnormed", s.activation_type, dh.rows, dh.columns);
+  const Tensor before = branch_gradient(s, b, name, ".dnormed", dh);
   norm_backward(s, b, post_norm, d, kept, before, true);
   return before;
+}
+
+void weight_gradient(BlockBuilder& b, Tensor dy, Tensor x, Tensor dw) {
+  b.add(OpKind::gemm, {in(Role::dy, dy), in(Role::x, x), accumulate(Role::dw, dw)}, weight_gradient_gemm(dy, x));
 }
 
 // Backward of a column-parallel GEMM whose input is the norm's output `x`; returns the gradient of x.
 Tensor column_parallel_backward(Stage& s, BlockBuilder& b, const std::string& name, Tensor dy, Tensor x,
                                 Tensor w, Tensor dw) {
   const Stream stream = hidden_stream(s);
-  const Tensor full_x = gather_rows(s, b, x, name + ".regathered", stream);
+  const Tensor full_x = s.splits_backward ? Tensor{} : gather_rows(s, b, x, name + ".regathered", stream);
   const Tensor partial = workspace(s, b, name + ".dpartial", s.activation_type, s.z.tokens, s.z.hidden);
   b.add(OpKind::gemm, {in(Role::dy, dy), in(Role::w, w), out(Role::dx, partial)}, input_gradient_gemm(dy, w));
   const Tensor dx = reduce_rows(s, b, partial, name + ".dreduced", stream);
-  b.add(OpKind::gemm, {in(Role::dy, dy), in(Role::x, full_x), accumulate(Role::dw, dw)},
-        weight_gradient_gemm(dy, full_x));
+  if (!s.splits_backward) weight_gradient(b, dy, full_x, dw);
   return dx;
 }
 
-// Backward of a row-parallel GEMM with input `x`; returns its gradient.
+// The gradient of a row-parallel layer's whole output, `d` being the rank's rows of it or, without sequence
+// parallelism, all: where it is the residual gradient itself, which goes on changing, a copy is kept.
+Tensor whole_output_gradient(Stage& s, BlockBuilder& b, const std::string& name, Tensor d, Tensor dh) {
+  if (!s.splits_backward) return gather_rows(s, b, d, name + ".gathered");
+  if (!s.sequence_parallel() && d.formal != dh.formal) return d;
+  const Tensor kept = output_gradient(s, b, name + ".doutput", d.columns, Life::born);
+  if (s.sequence_parallel())
+    b.add(OpKind::all_gather, {in(Role::x, d), out(Role::y, kept)}).group(kTensor).behind_compute();
+  else
+    b.add(OpKind::cast, {in(Role::x, d), out(Role::y, kept)});
+  return kept;
+}
+
+// Backward of a row-parallel GEMM with output gradient `dy` and input `x`; returns its gradient.
 Tensor row_parallel_backward(Stage& s, BlockBuilder& b, const std::string& name, const std::string& weight,
-                             Tensor d, Tensor x) {
-  const Tensor dy = gather_rows(s, b, d, name + ".gathered");
+                             Tensor dy, Tensor x) {
   const Tensor w = weight_of(s, b, kLayer, weight);
   const Tensor dx = workspace(s, b, name + ".dinput", s.activation_type, x.rows, x.columns);
   b.add(OpKind::gemm, {in(Role::dy, dy), in(Role::w, w), out(Role::dx, dx)}, input_gradient_gemm(dy, w));
-  b.add(OpKind::gemm,
-        {in(Role::dy, dy), in(Role::x, x), accumulate(Role::dw, gradient_of(s, b, kLayer, weight))},
-        weight_gradient_gemm(dy, x));
+  if (!s.splits_backward) weight_gradient(b, dy, x, gradient_of(s, b, kLayer, weight));
   return dx;
 }
 
+const char* first_of_mlp(const Stage& s) { return models::gated(s.model().activation) ? "mlp.gate" : "mlp.up"; }
+
 Tensor mlp_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor dh, Tensor input) {
-  const bool gated = models::gated(s.model().activation), fused = s.scenario.kernels.fused_elementwise;
-  const std::string first = gated ? "mlp.gate" : "mlp.up";
+  const bool fused = s.scenario.kernels.fused_elementwise;
+  const std::string first = first_of_mlp(s);
   const Tensor branch = enter_branch(s, b, "mlp", "mlp.down_bias", dh, t.mask2, t.branch2, "post_norm2");
-  const Tensor dactivated = row_parallel_backward(s, b, "mlp.down", "mlp.down", branch, t.activated);
+  const Tensor dactivated = row_parallel_backward(s, b, "mlp.down", "mlp.down",
+                                                  whole_output_gradient(s, b, "mlp", branch, dh), t.activated);
   const bool biased = s.model().mlp_bias;
   const Tensor bias = biased ? weight_of(s, b, kLayer, first + "_bias", "mlp.up_bias") : Tensor{};
   const Tensor dbias = biased ? gradient_of(s, b, kLayer, first + "_bias", "mlp.up_bias") : Tensor{};
-  const Tensor dup = workspace(s, b, "mlp.dup", s.activation_type, s.z.tokens, s.z.up);
+  const Tensor dup = output_gradient(s, b, "mlp.dup", s.z.up, Life::born);
   b.add(OpKind::activation_backward,
         {in(Role::dy, dactivated), in(Role::x, t.up), in(Role::bias, fused ? bias : Tensor{}),
          out(Role::dx, dup), accumulate(Role::dbias, fused ? dbias : Tensor{})},
@@ -151,8 +185,9 @@ void head_norms_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, const
 Tensor attention_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor dh) {
   const Tensor branch =
       enter_branch(s, b, "attention", "attention.out_bias", dh, t.mask1, t.branch1, "post_norm1");
-  const Tensor dout = row_parallel_backward(s, b, "attention.projection", "attention.out", branch, t.out);
-  const Tensor dqkv = workspace(s, b, "dqkv", s.activation_type, s.z.tokens, s.z.query + 2 * s.z.kv);
+  const Tensor dout = row_parallel_backward(s, b, "attention.projection", "attention.out",
+                                            whole_output_gradient(s, b, "attention", branch, dh), t.out);
+  const Tensor dqkv = output_gradient(s, b, "dqkv", s.z.query + 2 * s.z.kv, Life::born);
   const QueryKeyValue raw = split(s, dqkv);
   QueryKeyValue behind = raw;
   if (t.normed_qk.exists()) {
@@ -186,7 +221,7 @@ BlockId layer_backward(Stage& s) {
   const Tensor x = hidden_of_layer(s, b, 0, Life::dies), dh = hidden_gradient(s, b, Life::bound);
   b.begin_after(flat_weights(s, b, kLayer).formal);
   b.begin_after(dh.formal);
-  const LayerTensors t = layer_tensors(s, b, Life::dies);
+  const LayerTensors t = layer_tensors(s, b, Life::dies, s.splits_backward ? Life::bound : Life::dies);
   if (s.model().parallel_block) {
     // Both branches read the same residual gradient, so both norms come last.
     const bool shared = !t.norm2.exists();
@@ -198,6 +233,26 @@ BlockId layer_backward(Stage& s) {
     norm_backward(s, b, "norm2", mlp_backward(s, b, t, dh, t.norm2), t.middle, dh, false);
     norm_backward(s, b, "norm1", attention_backward(s, b, t, dh), x, dh, false);
   }
+  b.end_records(layer_done(s, b));
+  return b.finish();
+}
+
+BlockId layer_weight_gradients(Stage& s) {
+  BlockBuilder b(s.schedule, s.program, "layer.weight_gradients", Phase::weight_gradient);
+  s.gradients_life.fill(Life::bound);
+  const LinearInputs x = linear_inputs(s, b, Life::dies);
+  const std::string first = first_of_mlp(s);
+  const auto kept = [&](const std::string& name, std::int64_t columns) {
+    return output_gradient(s, b, name, columns, Life::dies);
+  };
+  weight_gradient(b, kept("mlp.doutput", s.z.hidden), x.activated, gradient_of(s, b, kLayer, "mlp.down"));
+  const Tensor up_input = gather_rows(s, b, x.norm2.exists() ? x.norm2 : x.norm1, "mlp.up.regathered");
+  weight_gradient(b, kept("mlp.dup", s.z.up), up_input, gradient_of(s, b, kLayer, first, "mlp.up"));
+  weight_gradient(b, kept("attention.doutput", s.z.hidden), x.out, gradient_of(s, b, kLayer, "attention.out"));
+  const Tensor qkv_input =
+      x.norm2.exists() ? gather_rows(s, b, x.norm1, "attention.qkv.regathered") : up_input;  // shared norm
+  weight_gradient(b, kept("dqkv", s.z.query + 2 * s.z.kv), qkv_input,
+                  gradient_of(s, b, kLayer, "attention.query", "attention.value"));
   b.end_records(layer_done(s, b));
   return b.finish();
 }

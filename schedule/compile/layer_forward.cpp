@@ -57,7 +57,7 @@ QueryKeyValue attention_inputs(const Stage& s, const LayerTensors& t) {
   return r;
 }
 
-LayerTensors layer_tensors(Stage& s, BlockBuilder& b, Life life) {
+LayerTensors layer_tensors(Stage& s, BlockBuilder& b, Life life, Life linear_inputs_life) {
   const Sizes& z = s.z;
   const DataType type = s.activation_type;
   const scenarios::Kernels& kernels = s.scenario.kernels;
@@ -65,11 +65,11 @@ LayerTensors layer_tensors(Stage& s, BlockBuilder& b, Life life) {
   // Selective recomputation keeps q, k, v and the attention's output, and runs what lies between again.
   const bool selective = s.scenario.training.recompute == scenarios::Recompute::selective;
   const Life core = selective ? Life::local : life;
-  const auto row = [&](const char* name) {
-    return layer_tensor(s, b, name, type, life, z.local_tokens, z.hidden);
+  const auto row = [&](const char* name, Life l) {
+    return layer_tensor(s, b, name, type, l, z.local_tokens, z.hidden);
   };
   LayerTensors t;
-  t.norm1 = row("norm1");
+  t.norm1 = row("norm1", linear_inputs_life);
   t.qkv = layer_tensor(s, b, "qkv", type, life, z.tokens, z.query + 2 * z.kv);
   if (s.model().qk_norm) t.normed_qk = layer_tensor(s, b, "normed_qk", type, life, z.tokens, z.query + z.kv);
   const std::int64_t score_rows = z.batch * z.heads * z.sequence;
@@ -84,16 +84,28 @@ LayerTensors layer_tensors(Stage& s, BlockBuilder& b, Life life) {
                     ? layer_tensor(s, b, "attention.dropped", type, core, score_rows, z.sequence)
                     : t.probabilities;
   }
-  t.out = layer_tensor(s, b, "attention.out", type, life, z.tokens, z.query);
-  if (s.model().post_norms) t.branch1 = row("branch1");
+  t.out = layer_tensor(s, b, "attention.out", type, linear_inputs_life, z.tokens, z.query);
+  if (s.model().post_norms) t.branch1 = row("branch1", life);
   if (dropout) t.mask1 = layer_tensor(s, b, "mask1", DataType::byte, life, z.local_tokens, z.hidden);
-  if (!parallel) t.middle = row("middle");
-  if (!(parallel && s.model().shared_norm)) t.norm2 = row("norm2");
+  if (!parallel) t.middle = row("middle", life);
+  if (!(parallel && s.model().shared_norm)) t.norm2 = row("norm2", linear_inputs_life);
   t.up = layer_tensor(s, b, "mlp.up", type, life, z.tokens, z.up);
-  t.activated = layer_tensor(s, b, "mlp.activated", type, life, z.tokens, z.ffn);
-  if (s.model().post_norms) t.branch2 = row("branch2");
+  t.activated = layer_tensor(s, b, "mlp.activated", type, linear_inputs_life, z.tokens, z.ffn);
+  if (s.model().post_norms) t.branch2 = row("branch2", life);
   if (dropout) t.mask2 = layer_tensor(s, b, "mask2", DataType::byte, life, z.local_tokens, z.hidden);
   return t;
+}
+
+LinearInputs linear_inputs(Stage& s, BlockBuilder& b, Life life) {
+  const auto tensor = [&](const char* name, std::int64_t rows, std::int64_t columns) {
+    return layer_tensor(s, b, name, s.activation_type, life, rows, columns);
+  };
+  LinearInputs x;
+  x.norm1 = tensor("norm1", s.z.local_tokens, s.z.hidden);
+  x.out = tensor("attention.out", s.z.tokens, s.z.query);
+  if (!(s.model().parallel_block && s.model().shared_norm)) x.norm2 = tensor("norm2", s.z.local_tokens, s.z.hidden);
+  x.activated = tensor("mlp.activated", s.z.tokens, s.z.ffn);
+  return x;
 }
 
 void write_probabilities(Stage& s, BlockBuilder& b, const LayerTensors& t) {

@@ -9,8 +9,17 @@ namespace {
 
 Tensor norm_tensor(Stage& s, BlockBuilder& b) { return b.tensor(s.norm, {}, Life::bound, 1, 1); }
 
-// What this rank updates: the whole unit, or its shard inside the full vector (ZeRO-1), or its shard, kept
-// alone.
+void add_states(Stage& s, BlockBuilder& b, UnitKind kind, std::vector<Operand>& views) {
+  const scenarios::Optimizer optimizer = s.scenario.training.optimizer;
+  const UnitStates& states = s.states(kind);
+  if (optimizer != scenarios::Optimizer::sgd)
+    views.push_back(accumulate(Role::moment1, flat_kept(s, b, kind, states.moment1)));
+  if (optimizer == scenarios::Optimizer::adam)
+    views.push_back(accumulate(Role::moment2, flat_kept(s, b, kind, states.moment2)));
+}
+
+}  // namespace
+
 Tensor own_part(Stage& s, BlockBuilder& b, UnitKind kind, BufferId buffer) {
   const Tensor t = flat_kept(s, b, kind, buffer);
   const bool whole = s.program.buffers[buffer.index()].elements == s.unit(kind).elements;
@@ -28,17 +37,6 @@ void after_reduction(Stage& s, BlockBuilder& b, UnitKind kind) {
   b.begin_after(flat_gradients(s, b, kind).formal);
   b.begin_after(flat_kept(s, b, kind, s.states(kind).kept_gradients).formal);
 }
-
-void add_states(Stage& s, BlockBuilder& b, UnitKind kind, std::vector<Operand>& views) {
-  const scenarios::Optimizer optimizer = s.scenario.training.optimizer;
-  const UnitStates& states = s.states(kind);
-  if (optimizer != scenarios::Optimizer::sgd)
-    views.push_back(accumulate(Role::moment1, flat_kept(s, b, kind, states.moment1)));
-  if (optimizer == scenarios::Optimizer::adam)
-    views.push_back(accumulate(Role::moment2, flat_kept(s, b, kind, states.moment2)));
-}
-
-}  // namespace
 
 BlockId begin_step(Stage& s) {
   BlockBuilder b(s.schedule, s.program, "begin_step", Phase::setup);

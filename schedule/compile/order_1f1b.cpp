@@ -7,19 +7,19 @@
 
 namespace orrery::schedule {
 
-std::vector<Action> one_f_one_b_order(const PipelineShape& shape, std::int64_t stage) {
+Order one_f_one_b_order(const PipelineShape& shape, std::int64_t stage) {
   const std::int64_t m = shape.microbatches, warm_up = std::min(m, shape.stages - stage - 1);
-  std::vector<Action> order;
+  Order order;
   order.reserve(static_cast<std::size_t>(2 * m));
-  const auto append = [&](bool backward, std::int64_t i) {
-    order.push_back({.backward = backward, .chunk = 0, .microbatch = static_cast<std::uint32_t>(i)});
+  const auto append = [&](ActionKind kind, std::int64_t i) {
+    order.push_back({.kind = kind, .chunk = 0, .microbatch = static_cast<std::uint32_t>(i)});
   };
-  for (std::int64_t i = 0; i < warm_up; ++i) append(false, i);
+  for (std::int64_t i = 0; i < warm_up; ++i) append(ActionKind::forward, i);
   for (std::int64_t i = warm_up; i < m; ++i) {
-    append(false, i);
-    append(true, i - warm_up);
+    append(ActionKind::forward, i);
+    append(ActionKind::backward, i - warm_up);
   }
-  for (std::int64_t i = m - warm_up; i < m; ++i) append(true, i);
+  for (std::int64_t i = m - warm_up; i < m; ++i) append(ActionKind::backward, i);
   return order;
 }
 

@@ -4,12 +4,12 @@
 
 namespace orrery::schedule {
 
-std::vector<Action> gpipe_order(const PipelineShape& shape, std::int64_t) {
-  std::vector<Action> order;
+Order gpipe_order(const PipelineShape& shape, std::int64_t) {
+  Order order;
   order.reserve(static_cast<std::size_t>(2 * shape.microbatches));
-  for (const bool backward : {false, true})
+  for (const ActionKind kind : {ActionKind::forward, ActionKind::backward})
     for (std::int64_t i = 0; i < shape.microbatches; ++i)
-      order.push_back({.backward = backward, .chunk = 0, .microbatch = static_cast<std::uint32_t>(i)});
+      order.push_back({.kind = kind, .chunk = 0, .microbatch = static_cast<std::uint32_t>(i)});
   return order;
 }
 

@@ -19,15 +19,15 @@ std::vector<std::int64_t> group_sizes(const PipelineShape& shape) {
 }
 
 // (chunk, microbatch) in the order in which forwards, or backwards, visit them.
-std::vector<Action> visits(const PipelineShape& shape, const std::vector<std::int64_t>& sizes,
-                           bool backward) {
-  std::vector<Action> list;
+Order visits(const PipelineShape& shape, const std::vector<std::int64_t>& sizes, ActionKind kind) {
+  Order list;
+  const bool backward = kind == ActionKind::backward;
   list.reserve(static_cast<std::size_t>(shape.microbatches * shape.chunks));
   std::int64_t first = 0;
   for (const std::int64_t size : sizes) {
     for (std::int64_t c = 0; c < shape.chunks; ++c)
       for (std::int64_t i = first; i < first + size; ++i)
-        list.push_back({.backward = backward,
+        list.push_back({.kind = kind,
                         .chunk = static_cast<std::uint32_t>(backward ? shape.chunks - 1 - c : c),
                         .microbatch = static_cast<std::uint32_t>(i)});
     first += size;
@@ -37,14 +37,15 @@ std::vector<Action> visits(const PipelineShape& shape, const std::vector<std::in
 
 }  // namespace
 
-std::vector<Action> interleaved_order(const PipelineShape& shape, std::int64_t stage) {
+Order interleaved_order(const PipelineShape& shape, std::int64_t stage) {
   const std::vector<std::int64_t> sizes = group_sizes(shape);
-  const std::vector<Action> forwards = visits(shape, sizes, false), backwards = visits(shape, sizes, true);
+  const Order forwards = visits(shape, sizes, ActionKind::forward),
+              backwards = visits(shape, sizes, ActionKind::backward);
   const std::int64_t total = shape.microbatches * shape.chunks;
   const std::int64_t ahead = 2 * (shape.stages - stage - 1) + (shape.chunks - 1) * sizes.front();
   const auto warm_up =
       static_cast<std::size_t>(shape.microbatches <= shape.stages ? total : std::min(total, ahead));
-  std::vector<Action> order(forwards.begin(), forwards.begin() + static_cast<std::ptrdiff_t>(warm_up));
+  Order order(forwards.begin(), forwards.begin() + static_cast<std::ptrdiff_t>(warm_up));
   for (std::size_t i = warm_up; i < forwards.size(); ++i) {
     order.push_back(forwards[i]);
     order.push_back(backwards[i - warm_up]);

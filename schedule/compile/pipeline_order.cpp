@@ -1,53 +1,57 @@
 #include "schedule/compile/pipeline_order.h"
 
 #include <algorithm>
-
-#include "base/check.h"
+#include <array>
 
 namespace orrery::schedule {
+namespace {
 
-std::vector<Action> pipeline_order(scenarios::PipelineSchedule schedule, const PipelineShape& shape,
-                                   std::int64_t stage) {
-  switch (schedule) {
-    case scenarios::PipelineSchedule::gpipe:
-      return gpipe_order(shape, stage);
-    case scenarios::PipelineSchedule::one_f_one_b:
-      return one_f_one_b_order(shape, stage);
-    case scenarios::PipelineSchedule::interleaved:
-      return interleaved_order(shape, stage);
-  }
-  CHECK(false, "unknown pipeline schedule");
-  return {};
+// Most orders follow from the rank's number; others are made for all ranks together.
+using Orders = std::vector<Order> (*)(const PipelineShape& shape);
+
+template <Order (*order)(const PipelineShape&, std::int64_t)>
+std::vector<Order> of_each_rank(const PipelineShape& shape) {
+  std::vector<Order> orders;
+  for (std::int64_t rank = 0; rank < shape.stages; ++rank) orders.push_back(order(shape, rank));
+  return orders;
 }
 
-Period pipeline_period(scenarios::PipelineSchedule schedule, const PipelineShape& shape) {
-  switch (schedule) {
-    case scenarios::PipelineSchedule::gpipe:
-      return {.actions = 1, .microbatches = 1};
-    case scenarios::PipelineSchedule::one_f_one_b:
-      return {.actions = 2, .microbatches = 1};
-    case scenarios::PipelineSchedule::interleaved:
-      return {.actions = static_cast<std::size_t>(2 * shape.stages * shape.chunks),
-              .microbatches = static_cast<std::uint32_t>(shape.stages)};
-  }
-  CHECK(false, "unknown pipeline schedule");
-  return {};
+// ZB-1p and ZB-2p: as many microbatches in flight as there are ranks, or twice that.
+template <std::int64_t rounds>
+std::vector<Order> within(const PipelineShape& shape) {
+  PipelineShape limited = shape;
+  limited.in_flight = rounds * shape.stages;
+  return zero_bubble_auto_orders(limited);
 }
 
-// The oldest microbatch in flight only grows, so one pass with two cursors per chunk set suffices: a
-// microbatch is done when all its chunks' backwards are.
-std::uint32_t microbatches_in_flight(const std::vector<Action>& order) {
-  std::uint32_t chunks = 0, newest = 0, most = 0, oldest = 0;
-  for (const Action& a : order) chunks = std::max(chunks, a.chunk + 1);
-  std::vector<std::uint32_t> backwards_left;
+constexpr std::array<Orders, scenarios::kPipelineSchedules> kOrders = {
+    of_each_rank<gpipe_order>,          of_each_rank<one_f_one_b_order>,    of_each_rank<interleaved_order>,
+    of_each_rank<zero_bubble_h1_order>, of_each_rank<zero_bubble_h2_order>, within<1>,
+    within<2>,                          of_each_rank<zero_bubble_v_order>,  of_each_rank<dual_pipe_order>,
+    of_each_rank<dual_pipe_v_order>};
+
+}  // namespace
+
+std::vector<Order> pipeline_orders(scenarios::PipelineSchedule schedule, const PipelineShape& shape) {
+  return kOrders[static_cast<std::size_t>(schedule)](shape);
+}
+
+// The oldest microbatch in flight only grows, so one pass with two cursors suffices: a microbatch is done when every
+// chunk that ran it forward has completed it.
+std::uint32_t microbatches_in_flight(const Order& order) {
+  std::vector<std::uint32_t> left;
   for (const Action& a : order) {
-    if (a.microbatch >= backwards_left.size()) backwards_left.resize(a.microbatch + 1, chunks);
-    if (a.backward) {
-      --backwards_left[a.microbatch];
-      while (oldest < backwards_left.size() && backwards_left[oldest] == 0) ++oldest;
-    } else {
+    if (a.microbatch >= left.size()) left.resize(a.microbatch + 1, 0);
+    if (is_forward(a)) ++left[a.microbatch];
+  }
+  std::uint32_t newest = 0, most = 0, oldest = 0;
+  for (const Action& a : order) {
+    if (is_forward(a)) {
       newest = std::max(newest, a.microbatch + 1);
       most = std::max(most, newest - std::min(newest, oldest));
+    } else if (completes(a)) {
+      --left[a.microbatch];
+      while (oldest < left.size() && left[oldest] == 0) ++oldest;
     }
   }
   return most;

@@ -8,28 +8,29 @@
 namespace orrery::schedule {
 namespace {
 
-std::int64_t virtual_stage(const Stage& s, std::uint32_t chunk) {
-  return static_cast<std::int64_t>(chunk) * s.scenario.parallel.pp + s.index;
-}
-bool is_first(const Stage& s, std::uint32_t chunk) { return virtual_stage(s, chunk) == 0; }
-bool is_last(const Stage& s, std::uint32_t chunk) {
-  return virtual_stage(s, chunk) == s.scenario.parallel.pp * s.chunks - 1;
+// Where the value of a message comes from, seen from the rank that receives it, or goes to, from the one that sends it.
+Hop hop_of(const Stage& s, bool sends, bool backward, std::uint32_t chunk) {
+  return sends != backward ? s.placement.next(s.index, chunk) : s.placement.previous(s.index, chunk);
 }
 
+void append(const Stage& s, const Action& a, bool sends, std::vector<Message>& list) {
+  const bool backward = gives_gradient(a);
+  if (a.kind == ActionKind::backward_weight) return;
+  if (hop_of(s, sends, backward, a.chunk).kind != Hop::Kind::message) return;
+  list.push_back({.sends = sends, .backward = backward, .chunk = a.chunk, .microbatch = a.microbatch});
+}
 // What an action needs from its neighbour, and what it has for one.
-void append_receive(const Stage& s, const Action& a, std::vector<Message>& list) {
-  if (a.backward ? !is_last(s, a.chunk) : !is_first(s, a.chunk))
-    list.push_back({.sends = false, .backward = a.backward, .chunk = a.chunk, .microbatch = a.microbatch});
-}
-void append_send(const Stage& s, const Action& a, std::vector<Message>& list) {
-  if (a.backward ? !is_first(s, a.chunk) : !is_last(s, a.chunk))
-    list.push_back({.sends = true, .backward = a.backward, .chunk = a.chunk, .microbatch = a.microbatch});
-}
+void append_receive(const Stage& s, const Action& a, std::vector<Message>& list) { append(s, a, false, list); }
+void append_send(const Stage& s, const Action& a, std::vector<Message>& list) { append(s, a, true, list); }
 
 Stream message_stream(const Stage& s, const Message& m) {
   if (!s.overlaps_pipe()) return Stream::compute;
-  if (m.backward) return m.sends ? Stream::pipe_send_backward : Stream::pipe_recv_backward;
-  return m.sends ? Stream::pipe_send_forward : Stream::pipe_recv_forward;
+  if (s.placement.goes_up(m.chunk)) {
+    if (m.backward) return m.sends ? Stream::pipe_send_backward : Stream::pipe_recv_backward;
+    return m.sends ? Stream::pipe_send_forward : Stream::pipe_recv_forward;
+  }
+  if (m.backward) return m.sends ? Stream::pipe_send_backward_2 : Stream::pipe_recv_backward_2;
+  return m.sends ? Stream::pipe_send_forward_2 : Stream::pipe_recv_forward_2;
 }
 
 // With two stages and several chunks both neighbours are the same rank, and forward and backward messages
@@ -42,20 +43,19 @@ std::uint8_t message_group(const Stage& s, const Message& m) {
 
 // Both sides of a message name it alike: by the chunk behind the boundary it crosses, and its direction.
 int tag(const Stage& s, const Message& m) {
-  const std::int64_t here = virtual_stage(s, m.chunk);
   const bool here_is_behind =
       m.sends == m.backward;  // backward messages leave, forward messages reach, the later side
-  const std::int64_t behind = here_is_behind ? here : here + 1;
-  return static_cast<int>(behind / s.scenario.parallel.pp) * 2 + (m.backward ? 1 : 0);
+  const std::uint32_t behind = here_is_behind ? m.chunk : s.placement.next(s.index, m.chunk).chunk;
+  return static_cast<int>(behind) * 2 + (m.backward ? 1 : 0);
 }
 
 // The unit at a chunk's boundary: a forward's last, whose output is sent, or the one whose backward ends the
 // chunk's.
 std::uint32_t boundary_unit(const Stage& s, std::uint32_t chunk, bool last) {
   const auto layers = static_cast<std::uint32_t>(s.layers_of_chunk[chunk]);
-  if (!last && is_first(s, chunk)) return s.embedding_unit;
+  if (!last && s.is_first(chunk)) return s.embedding_unit;
   if (layers > 0) return s.first_unit_of_chunk[chunk] + (last ? layers - 1 : 0);
-  return is_last(s, chunk) ? s.head_unit : s.embedding_unit;
+  return s.is_last(chunk) ? s.head_unit : s.embedding_unit;
 }
 
 // Without overlap the stage exchanges messages at certain points only: before every action or, with several
@@ -63,24 +63,24 @@ std::uint32_t boundary_unit(const Stage& s, std::uint32_t chunk, bool last) {
 // Megatron-LM's send_forward_backward_recv_forward_backward). Exchanging inside the pairs too would deadlock:
 // a stage that blocks on a send there keeps its neighbour from the receive that the neighbour's own send
 // waits for.
-std::vector<std::size_t> exchanges(const Stage& s, const std::vector<Action>& order) {
+std::vector<std::size_t> exchanges(const Stage& s, const Order& order) {
   std::vector<std::size_t> points;
   // Where all forwards come first there are no pairs: the first backward's gradient may depend on the last
   // forward.
   const auto first_backward =
-      std::find_if(order.begin(), order.end(), [](const Action& a) { return a.backward; });
+      std::find_if(order.begin(), order.end(), [](const Action& a) { return !is_forward(a); });
   const bool paired =
       s.chunks > 1 && 2 * (first_backward - order.begin()) < static_cast<std::ptrdiff_t>(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     points.push_back(i);
-    if (paired && i + 1 < order.size() && !order[i].backward && order[i + 1].backward) ++i;
+    if (paired && i + 1 < order.size() && is_forward(order[i]) && !is_forward(order[i + 1])) ++i;
   }
   return points;
 }
 
 // At each point: the sends of all actions since the last one, then the receives for all until the next.
 void exchange_between(const Stage& s, const std::vector<std::size_t>& points,
-                      const std::vector<Action>& order, std::vector<StageStep>& steps) {
+                      const Order& order, std::vector<StageStep>& steps) {
   for (std::size_t p = 0; p < points.size(); ++p) {
     std::vector<Message>& list = steps[points[p]].before;
     const std::size_t next = p + 1 < points.size() ? points[p + 1] : order.size();
@@ -93,25 +93,29 @@ void exchange_between(const Stage& s, const std::vector<std::size_t>& points,
 
 }  // namespace
 
-std::vector<StageStep> plan_messages(const Stage& s, const std::vector<Action>& order) {
+std::vector<StageStep> plan_messages(const Stage& s, const Order& order) {
   std::vector<StageStep> steps(order.size());
-  const auto last = static_cast<std::uint32_t>(s.schedule.microbatches - 1);
+  std::vector<std::size_t> last(static_cast<std::size_t>(s.chunks), order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     steps[i].action = order[i];
-    steps[i].last_of_chunk = order[i].backward && order[i].microbatch == last;
+    if (completes(order[i])) last[order[i].chunk] = i;
     if (s.overlaps_pipe()) {
       if (i == 0) append_receive(s, order[i], steps[i].before);
       if (i + 1 < order.size()) append_receive(s, order[i + 1], steps[i].before);
-      append_send(s, order[i], steps[i].after);
+      append_send(s, order[i], steps[order[i].joined ? i + 1 : i].after);
+      if (order[i].joined && !steps[i + 1].after.empty()) steps[i + 1].after.back().joined = true;
     }
   }
+  for (const std::size_t i : last)
+    if (i < steps.size()) steps[i].last_of_chunk = true;
   if (!s.overlaps_pipe()) exchange_between(s, exchanges(s, order), order, steps);
   return steps;
 }
 
 BlockId MessageBlocks::block(const Message& m, bool grouped) {
   Stage& s = stage_;
-  const std::uint32_t key = m.chunk * 8 + (m.sends ? 4U : 0U) + (m.backward ? 2U : 0U) + (grouped ? 1U : 0U);
+  const std::uint32_t key = m.chunk * 16 + (m.joined ? 8U : 0U) + (m.sends ? 4U : 0U) + (m.backward ? 2U : 0U) +
+                            (grouped ? 1U : 0U);
   const auto known = known_.find(key);
   if (known != known_.end()) return known->second;
   CHECK(s.chunks < 128, s.chunks);
@@ -121,16 +125,15 @@ BlockId MessageBlocks::block(const Message& m, bool grouped) {
   const Life life = m.sends ? Life::dies : Life::born;
   const std::uint32_t first = s.first_unit_of_chunk[m.chunk];
   const std::uint32_t end = first + static_cast<std::uint32_t>(s.layers_of_chunk[m.chunk]);
-  s.gradient_parity = m.chunk % 2;
+  s.gradient_parity = s.parity_of_chunk[m.chunk];
   const bool outgoing = m.sends && s.chunks > 1;
   const Tensor t = m.backward ? hidden_gradient(s, b, life)
                    : outgoing ? hidden_outgoing(s, b, life)
                               : hidden_at(s, b, m.sends ? end : first, life);
-  const bool to_next = m.sends != m.backward;
   b.add(m.sends ? OpKind::send : OpKind::recv, {m.sends ? in(Role::x, t) : out(Role::y, t)})
       .on(message_stream(s, m))
       .group(message_group(s, m))
-      .peer(to_next ? 1 : -1)
+      .peer(hop_of(s, m.sends, m.backward, m.chunk).peer)
       .site(tag(s, m));
   if (grouped) b.grouped();
   if (s.overlaps_pipe()) {
@@ -138,6 +141,10 @@ BlockId MessageBlocks::block(const Message& m, bool grouped) {
     // buffer.
     b.record(t.formal).wait(t.formal);
     b.wait(unit_done(s, b, boundary_unit(s, m.chunk, m.sends && !m.backward)));
+    if (m.joined) {
+      const std::uint32_t other = 1 - m.chunk;
+      b.wait(unit_done(s, b, s.is_last(other) ? s.head_unit : boundary_unit(s, other, true)));
+    }
   }
   const BlockId id = b.finish();
   known_.emplace(key, id);

@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "schedule/compile/pipeline_order.h"
 #include "schedule/compile/stage.h"
 
 namespace orrery::schedule {
@@ -13,17 +14,18 @@ namespace orrery::schedule {
 struct Message {
   bool sends = false, backward = false;
   std::uint32_t chunk = 0, microbatch = 0;
+  bool joined = false;  // its value is there at the end of an F&B block, which the forward of the other chunk ends
   bool operator==(const Message&) const = default;
 };
 
 // One action with the messages around it.
 struct StageStep {
   Action action;
-  bool last_of_chunk = false;  // the last backward of this chunk: its gradients are complete
+  bool last_of_chunk = false;  // nothing of this chunk comes later: its gradients are complete
   std::vector<Message> before, after;
 };
 
-std::vector<StageStep> plan_messages(const Stage& s, const std::vector<Action>& order);
+std::vector<StageStep> plan_messages(const Stage& s, const Order& order);
 
 // One block for each kind of message, written when first needed.
 class MessageBlocks {

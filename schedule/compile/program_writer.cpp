@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "schedule/compile/data_parallel.h"
+#include "schedule/compile/mirrored_gradients.h"
 #include "schedule/compile/optimizer_blocks.h"
 
 namespace orrery::schedule {
@@ -15,7 +16,10 @@ namespace {
 
 class Writer {
  public:
-  explicit Writer(Stage& stage) : stage_(stage), messages_(stage) { write_unit_blocks(); }
+  explicit Writer(Stage& stage) : stage_(stage), messages_(stage) {
+    embedding_uses_ = (stage.has_embedding ? 1 : 0) + (stage.tied_here ? 1 : 0);
+    write_unit_blocks();
+  }
 
   void begin();
   void step(const StageStep& step, std::uint32_t microbatch_step);
@@ -29,12 +33,15 @@ class Writer {
   void send_and_receive(const std::vector<Message>& messages);
 
   void forward(std::uint32_t chunk);
-  void backward(std::uint32_t chunk, bool last);
+  void backward(std::uint32_t chunk, bool whole, bool last);
+  void weight_gradients(std::uint32_t chunk, bool last);
   void layers_forward(std::uint32_t chunk);
-  void layers_backward(std::uint32_t chunk, bool last);
+  void layers_backward(std::uint32_t chunk, bool whole, bool last);
   void recompute(std::uint32_t from, std::uint32_t to);
   void layer_done(std::uint32_t unit, std::uint32_t first_unit, bool last);
-  void end_done(UnitKind kind, bool last);  // the embedding's or head's backward
+  void head_done(bool last);                // its weight gradients, and what follows them
+  void end_done(UnitKind kind, bool last);  // the embedding's or head's gradients are there
+  void embedding_use_done();                // a last one; with all, its gradient is complete
 
   void gather_until(const std::vector<std::uint32_t>& uses, std::size_t position, bool backward);
   void gather_for_head();
@@ -42,15 +49,11 @@ class Writer {
   void reduce(UnitKind kind, std::uint32_t unit, std::uint32_t units);
   void reduce_all_late();
   void gather_updated();
+  void sum_mirrored();
   void update();
 
-  std::int64_t virtual_stage(std::uint32_t chunk) const {
-    return chunk * stage_.scenario.parallel.pp + stage_.index;
-  }
-  bool is_first(std::uint32_t chunk) const { return virtual_stage(chunk) == 0; }
-  bool is_last(std::uint32_t chunk) const {
-    return virtual_stage(chunk) == stage_.scenario.parallel.pp * stage_.chunks - 1;
-  }
+  bool is_first(std::uint32_t chunk) const { return stage_.is_first(chunk); }
+  bool is_last(std::uint32_t chunk) const { return stage_.is_last(chunk); }
   bool recomputes() const { return stage_.scenario.training.recompute == scenarios::Recompute::full; }
   bool data_parallel() const { return stage_.replicas() > 1; }
   bool has_embedding_unit() const {
@@ -66,6 +69,7 @@ class Writer {
   std::uint32_t microbatch_ = 0, microbatch_step_ = 0;
   std::size_t gathered_ = 0;  // uses whose weights have been asked for
   std::uint32_t layers_in_bucket_ = 0;
+  int embedding_uses_ = 0;  // still to come, where input and weight gradients are apart
 };
 
 BlockId Writer::once(const std::string& key, const std::function<BlockId()>& write) {
@@ -85,18 +89,21 @@ void Writer::write_unit_blocks() {
   if (stage_.has_embedding) once("embedding.forward", [&] { return embedding_forward(stage_); });
   if (stage_.layer_units > 0) {
     once("layer.forward", [&] { return layer_forward(stage_, {.saves = !recomputes()}); });
-    for (std::uint32_t parity = 0; parity < (stage_.chunks > 1 ? 2U : 1U); ++parity) {
+    for (const std::uint32_t parity : stage_.parity_of_chunk) {
       stage_.gradient_parity = parity;
       once("layer.backward." + std::to_string(parity), [&] { return layer_backward(stage_); });
     }
+    if (stage_.splits_backward) once("layer.weight_gradients", [&] { return layer_weight_gradients(stage_); });
   }
   if (stage_.has_head) {
-    stage_.gradient_parity = static_cast<std::uint32_t>(stage_.chunks - 1) % 2;
+    stage_.gradient_parity = stage_.parity_of_chunk[stage_.head_chunk];
     once("head.forward", [&] { return head_forward(stage_); });
     once("head.backward", [&] { return head_backward(stage_); });
+    if (stage_.splits_backward) once("head.weight_gradients", [&] { return head_weight_gradients(stage_); });
   }
-  stage_.gradient_parity = 0;
+  stage_.gradient_parity = stage_.parity_of_chunk[stage_.embedding_chunk];
   if (stage_.has_embedding) once("embedding.backward", [&] { return embedding_backward(stage_); });
+  stage_.gradient_parity = 0;
 }
 
 void Writer::send_and_receive(const std::vector<Message>& messages) {
@@ -113,10 +120,20 @@ void Writer::step(const StageStep& step, std::uint32_t microbatch_step) {
   microbatch_ = step.action.microbatch;
   microbatch_step_ = microbatch_step;
   send_and_receive(step.before);
-  if (step.action.backward)
-    backward(step.action.chunk, step.last_of_chunk);
-  else
-    forward(step.action.chunk);
+  switch (step.action.kind) {
+    case ActionKind::forward:
+      forward(step.action.chunk);
+      break;
+    case ActionKind::backward:
+      backward(step.action.chunk, true, step.last_of_chunk);
+      break;
+    case ActionKind::backward_input:
+      backward(step.action.chunk, false, step.last_of_chunk);
+      break;
+    case ActionKind::backward_weight:
+      weight_gradients(step.action.chunk, step.last_of_chunk);
+      break;
+  }
   send_and_receive(step.after);
 }
 
@@ -173,7 +190,8 @@ void Writer::layers_forward(std::uint32_t chunk) {
     gather_until(uses, l, false);
     ForwardMode mode{.saves = !recomputes()};
     mode.frees_input = recomputes() && l % every != 0;
-    mode.sends_output = stage_.chunks > 1 && l + 1 == layers && !is_last(chunk);
+    mode.sends_output = stage_.chunks > 1 && l + 1 == layers &&
+                        stage_.placement.next(stage_.index, chunk).kind == Hop::Kind::message;
     mode.name += std::string(mode.frees_input ? ".dropping" : "") + (mode.sends_output ? ".outgoing" : "");
     call(once(mode.name, [&] { return layer_forward(stage_, mode); }), uses[l]);
   }
@@ -182,20 +200,47 @@ void Writer::layers_forward(std::uint32_t chunk) {
 // --- backward
 // -----------------------------------------------------------------------------------------------------
 
-void Writer::backward(std::uint32_t chunk, bool last) {
+// A whole backward where the stage can split it is both parts of each unit in turn.
+void Writer::backward(std::uint32_t chunk, bool whole, bool last) {
+  const bool split = stage_.splits_backward;
   if (is_last(chunk)) {
     gather_for_head();
     call(blocks_.at("head.backward"), stage_.head_unit);
-    end_done(UnitKind::head, last);
+    if (whole) head_done(last);
   }
-  layers_backward(chunk, last);
+  layers_backward(chunk, whole, last);
   if (is_first(chunk)) {
     if (stage_.zero() == 3 && stage_.model().embedding_norm)
       call(once("gather_end.embedding", [&] { return gather_end(stage_, UnitKind::embedding); }),
            stage_.embedding_unit);
     call(blocks_.at("embedding.backward"), stage_.embedding_unit);
-    end_done(UnitKind::embedding, last);
+    if (!split)
+      end_done(UnitKind::embedding, last);
+    else if (last)
+      embedding_use_done();
   }
+}
+
+void Writer::head_done(bool last) {
+  if (stage_.splits_backward) call(blocks_.at("head.weight_gradients"), stage_.head_unit);
+  end_done(UnitKind::head, last);
+  if (stage_.splits_backward && last && stage_.tied_here) embedding_use_done();
+}
+
+// The part of a chunk's backward that no other stage waits for.
+void Writer::weight_gradients(std::uint32_t chunk, bool last) {
+  if (is_last(chunk)) head_done(last);
+  const std::uint32_t first = stage_.first_unit_of_chunk[chunk];
+  layers_in_bucket_ = 0;
+  for (auto l = static_cast<std::uint32_t>(stage_.layers_of_chunk[chunk]); l > 0; --l) {
+    call(blocks_.at("layer.weight_gradients"), first + l - 1);
+    layer_done(first + l - 1, first, last);
+  }
+  if (last && is_first(chunk)) embedding_use_done();
+}
+
+void Writer::embedding_use_done() {
+  if (--embedding_uses_ == 0) end_done(UnitKind::embedding, true);
 }
 
 void Writer::recompute(std::uint32_t from, std::uint32_t to) {
@@ -213,7 +258,7 @@ void Writer::recompute(std::uint32_t from, std::uint32_t to) {
   }
 }
 
-void Writer::layers_backward(std::uint32_t chunk, bool last) {
+void Writer::layers_backward(std::uint32_t chunk, bool whole, bool last) {
   const std::uint32_t first = stage_.first_unit_of_chunk[chunk];
   const auto layers = static_cast<std::uint32_t>(stage_.layers_of_chunk[chunk]);
   const auto every = recomputes() ? static_cast<std::uint32_t>(stage_.scenario.training.recompute_every) : 1U;
@@ -232,8 +277,9 @@ void Writer::layers_backward(std::uint32_t chunk, bool last) {
     gather_until(uses, position - 1, true);
     if (recomputes()) recompute(first + begin, first + end);
     for (std::uint32_t l = end; l > begin; --l) {
-      call(blocks_.at("layer.backward." + std::to_string(chunk % 2 * (stage_.chunks > 1 ? 1 : 0))),
-           first + l - 1);
+      call(blocks_.at("layer.backward." + std::to_string(stage_.parity_of_chunk[chunk])), first + l - 1);
+      if (!whole) continue;
+      if (stage_.splits_backward) call(blocks_.at("layer.weight_gradients"), first + l - 1);
       layer_done(first + l - 1, first, last);
     }
     end = begin;
@@ -343,17 +389,25 @@ void Writer::reduce_all_late() {
   if (stage_.has_embedding && !stage_.tied_across) reduce(UnitKind::embedding, stage_.embedding_unit, 1);
 }
 
+void Writer::sum_mirrored() {
+  if (stage_.placement.kind != scenarios::PlacementKind::mirrored) return;
+  for (const MirroredUnit& u : mirrored_units(stage_))
+    call(once("mirrored." + std::to_string(static_cast<int>(u.kind)),
+              [&] { return sum_mirrored_gradients(stage_, u.kind); }),
+         u.unit);
+}
+
 void Writer::update() {
   const bool on_host = stage_.scenario.offload.optimizer == scenarios::OffloadTarget::cpu;
   const auto each = [&](const std::string& name, bool copies, BlockId (*write)(Stage&, UnitKind)) {
-    for (std::uint32_t u = 0; u < static_cast<std::uint32_t>(stage_.layer_units); ++u)
-      call(once(name + ".layer", [&] { return write(stage_, UnitKind::layer); }), u);
-    // The second copy of a tied embedding is updated like the first, and counts once in the norm.
-    if (has_embedding_unit() && (copies || !stage_.program.units[stage_.embedding_unit].tied_copy))
-      call(once(name + ".embedding", [&] { return write(stage_, UnitKind::embedding); }),
-           stage_.embedding_unit);
-    if (stage_.has_head)
-      call(once(name + ".head", [&] { return write(stage_, UnitKind::head); }), stage_.head_unit);
+    // A second copy, of a tied embedding or of a mirrored stage, is updated like the first, and counts once in the norm.
+    const auto one = [&](const std::string& part, UnitKind kind, std::uint32_t unit) {
+      if (copies || !stage_.program.units[unit].tied_copy)
+        call(once(name + part, [&] { return write(stage_, kind); }), unit);
+    };
+    for (std::uint32_t u = 0; u < static_cast<std::uint32_t>(stage_.layer_units); ++u) one(".layer", UnitKind::layer, u);
+    if (has_embedding_unit()) one(".embedding", UnitKind::embedding, stage_.embedding_unit);
+    if (stage_.has_head) one(".head", UnitKind::head, stage_.head_unit);
   };
   if (stage_.needs_norm()) {
     each("norm", false, &gradient_norm);
@@ -365,6 +419,7 @@ void Writer::update() {
 void Writer::end() {
   microbatch_ = microbatch_step_ = 0;
   reduce_all_late();
+  sum_mirrored();
   update();
   if (!stage_.scenario.overlap.parameter_gather) gather_updated();
 }
@@ -391,9 +446,11 @@ void drop_idle_waits(Program& p) {
 
 }  // namespace
 
-void write_program(Stage& s, const std::vector<Action>& order, const Period& period) {
+void write_program(Stage& s, const Order& order) {
+  s.splits_backward = scenarios::traits(s.scenario.parallel.schedule).splits_backward;
+  CHECK(!s.splits_backward || s.zero() < 2, "whole gradients of one microbatch at a time under ZeRO-2 and 3");
   const std::vector<StageStep> steps = plan_messages(s, order);
-  const std::vector<Stretch> stretches = find_stretches(steps, period);
+  const std::vector<Stretch> stretches = find_stretches(steps);
   Writer writer(s);
   writer.begin();
   std::size_t next = 0;

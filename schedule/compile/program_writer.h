@@ -12,16 +12,16 @@
 
 namespace orrery::schedule {
 
-// Stretches of `steps` that repeat: [first, first + count * period.actions).
+// A stretch of `steps` that repeats: [first, first + count * actions).
 struct Stretch {
   std::size_t first = 0;
   std::size_t actions = 1;
   std::uint32_t count = 1;
   std::uint32_t microbatches = 1;  // per repetition
 };
-std::vector<Stretch> find_stretches(const std::vector<StageStep>& steps, const Period& period);
+std::vector<Stretch> find_stretches(const std::vector<StageStep>& steps);
 
 // Writes program.calls and program.repeats.
-void write_program(Stage& s, const std::vector<Action>& order, const Period& period);
+void write_program(Stage& s, const Order& order);
 
 }  // namespace orrery::schedule

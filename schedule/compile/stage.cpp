@@ -43,13 +43,14 @@ void add_units(Stage& s) {
   const Unit layer = layout_unit(UnitKind::layer, models::layer_parameters(a), tp, dp);
   for (std::size_t c = 0; c < s.layers_of_chunk.size(); ++c) {
     std::int64_t global = 0;  // the first layer of this virtual stage
-    const auto virtual_stage = static_cast<std::int64_t>(c) * s.scenario.parallel.pp + s.index;
-    for (std::int64_t v = 0; v < virtual_stage; ++v)
+    const std::int64_t stage = s.placement.stage(s.index, static_cast<std::uint32_t>(c));
+    for (std::int64_t v = 0; v < stage; ++v)
       global += s.scenario.parallel.layers_of_stage[static_cast<std::size_t>(v)];
     s.first_unit_of_chunk.push_back(static_cast<std::uint32_t>(s.program.units.size()));
     for (std::int64_t l = 0; l < s.layers_of_chunk[c]; ++l) {
       s.program.units.push_back(layer);
       s.program.units.back().layer = global + l;
+      s.program.units.back().tied_copy = s.is_copy(static_cast<std::uint32_t>(c));
     }
   }
   s.layer_units = static_cast<std::int64_t>(s.program.units.size());
@@ -59,11 +60,12 @@ void add_units(Stage& s) {
     if (copy) parameters.resize(1);  // the token table
     s.embedding_unit = static_cast<std::uint32_t>(s.program.units.size());
     s.program.units.push_back(layout_unit(UnitKind::embedding, parameters, tp, dp));
-    s.program.units.back().tied_copy = copy;
+    s.program.units.back().tied_copy = copy || s.is_copy(s.embedding_chunk);
   }
   if (s.has_head) {
     s.head_unit = static_cast<std::uint32_t>(s.program.units.size());
     s.program.units.push_back(layout_unit(UnitKind::head, models::head_parameters(a, vocab), tp, dp));
+    s.program.units.back().tied_copy = s.is_copy(s.head_chunk);
   }
 }
 

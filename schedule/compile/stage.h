@@ -12,7 +12,7 @@
 
 #include "scenarios/scenario.h"
 #include "schedule/compile/block_builder.h"
-#include "schedule/compile/pipeline_order.h"
+#include "schedule/compile/placement.h"
 #include "schedule/ir.h"
 
 namespace orrery::schedule {
@@ -44,9 +44,12 @@ struct Stage {
   Schedule& schedule;
   Program& program;
   std::int64_t index = 0;  // pipeline coordinate
-  std::int64_t chunks = 1;
+  Placement placement{};
+  std::int64_t chunks = 1;  // of this rank
   std::vector<std::int64_t> layers_of_chunk{};
   std::vector<std::uint32_t> first_unit_of_chunk{};  // units are layers in chunk order
+  std::vector<std::uint32_t> parity_of_chunk{};      // see hidden_gradient
+  std::uint32_t embedding_chunk = 0, head_chunk = 0;  // where they are here
   std::int64_t layer_units = 0;
   bool has_embedding = false, has_head = false;
   bool tied_here = false;    // tied embedding, and both ends are on this stage
@@ -61,6 +64,7 @@ struct Stage {
   std::array<Life, 3> weights_life{Life::bound, Life::bound, Life::bound};
   std::array<Life, 3> gradients_life{Life::bound, Life::bound, Life::bound};
   std::uint32_t gradient_parity = 0;  // of the chunk whose backward is being written; see hidden_gradient
+  bool splits_backward = false;  // weight gradients are another block: what it needs is kept (schedule of B and W)
   std::map<std::string, BufferId> named{};  // activations and workspace, declared at first use
 
   bool tensor_parallel() const { return scenario.parallel.tp > 1; }
@@ -81,6 +85,12 @@ struct Stage {
     return static_cast<std::uint32_t>(std::min(scenario.overlap.prefetch_units, layer_units));
   }
   bool overlaps_pipe() const { return scenario.overlap.pipeline; }
+  bool is_first(std::uint32_t chunk) const { return placement.is_first(index, chunk); }
+  bool is_last(std::uint32_t chunk) const { return placement.is_last(index, chunk); }
+  // Of a stage that another rank has, too, as its chunk 0.
+  bool is_copy(std::uint32_t chunk) const {
+    return placement.kind == scenarios::PlacementKind::mirrored && chunk == 1;
+  }
   const models::Architecture& model() const { return scenario.model; }
   const UnitStates& states(UnitKind kind) const {
     return kind == UnitKind::layer ? layer : kind == UnitKind::embedding ? embedding : head;
@@ -121,7 +131,8 @@ Tensor hidden_at(Stage& s, BlockBuilder& b, std::uint32_t unit, Life life);
 // value.
 Tensor hidden_outgoing(Stage& s, BlockBuilder& b, Life life);
 // Its gradient: one per microbatch, transformed in place from layer to layer. Neighbouring chunks have one
-// each, since a chunk's may still be on its way out when the next comes in.
+// each, since a chunk's may still be on its way out when the next comes in; where the neighbour is on the same rank
+// they share it.
 Tensor hidden_gradient(Stage& s, BlockBuilder& b, Life life);
 
 // The event behind the last block of a unit, forward or backward, that was issued: of the call's layer, or of

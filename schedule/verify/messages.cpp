@@ -16,11 +16,6 @@
 namespace orrery::schedule {
 namespace {
 
-std::uint8_t direction_of(Stream stream) {
-  if (stream == Stream::pipe_send_forward || stream == Stream::pipe_recv_forward) return 1;
-  return stream == Stream::pipe_send_backward || stream == Stream::pipe_recv_backward ? 2 : 0;
-}
-
 ProgramPorts ports_of(const Schedule& s, const Walk& walk) {
   ProgramPorts result;
   const Program& p = *walk.program;
@@ -39,7 +34,7 @@ ProgramPorts ports_of(const Schedule& s, const Walk& walk) {
       const std::int64_t size = s.groups[op.group].size;
       port.kind = op.kind == OpKind::send ? PortKind::send : PortKind::recv;
       port.peer = (op.peer % size + size) % size;
-      port.direction = direction_of(op.stream);
+      port.direction = message_direction(op.stream);
     }
     const auto [at, is_new] = numbers.emplace(std::tuple(port.kind, port.group, port.peer, port.direction),
                                               static_cast<std::uint32_t>(result.ports.size()));

@@ -44,11 +44,13 @@ std::vector<Finding> verify(const Schedule& schedule, const VerifyOptions& optio
   if (!is_small_enough(schedule, cut, options.most_ops, findings)) return findings.take();
   std::vector<Walk> walks;
   for (const Program& program : schedule.programs) walks.push_back(walk_program(program, cut));
+  CopyRuns copies;
   for (std::size_t p = 0; p < walks.size(); ++p) {
-    check_order(schedule, p, walks[p], cut, findings);
+    check_order(schedule, p, walks[p], cut, copies, findings);
     check_races(schedule, p, schedule.program_group.member(0, static_cast<std::int64_t>(p)), walks[p],
                 options.most_atoms, findings);
   }
+  check_copies(schedule, copies, cut, findings);
   Parties parties;
   if (match_messages(schedule, walks, parties, findings)) check_deadlock(parties, options.sends, findings);
   return findings.take();

@@ -31,6 +31,15 @@ void zero(Scenario& s, int stage) {
   s.parallel.zero = stage;
 }
 void four_layers(Scenario& s) { s.model.layers = 4; }
+// A schedule that computes while its messages are on their way, on a pipeline of `pp` ranks.
+void asynchronous(Scenario& s, scenarios::PipelineSchedule schedule, std::int64_t pp, std::int64_t micro_batch) {
+  four_layers(s);
+  s.parallel.pp = pp;
+  if (scenarios::traits(schedule).chunks == scenarios::Chunks::two) s.parallel.vpp = 2;
+  s.parallel.schedule = schedule;
+  s.training.micro_batch = micro_batch;
+  s.overlap.pipeline = true;
+}
 
 }  // namespace
 
@@ -132,6 +141,117 @@ const std::vector<NamedPlan>& pipeline_plans() {
        s.parallel.layers_of_stage = {1, 2, 1, 0};
      }},
   };
+  return kPlans;
+}
+
+namespace {
+
+const std::vector<NamedPlan>& split_plans() {
+  using scenarios::PipelineSchedule;
+  static const std::vector<NamedPlan> kPlans = {
+    {"PP2 ZB-H1", [](Scenario& s) { asynchronous(s, PipelineSchedule::zero_bubble_h1, 2, 2); }},
+    {"PP4 ZB-H1, eight microbatches",
+     [](Scenario& s) { asynchronous(s, PipelineSchedule::zero_bubble_h1, 4, 1); s.training.clip_gradient_norm = 0.1; }},
+    {"PP4 ZB-H1, two microbatches", [](Scenario& s) { asynchronous(s, PipelineSchedule::zero_bubble_h1, 4, 4); }},
+    {"PP2 ZB-H2", [](Scenario& s) { asynchronous(s, PipelineSchedule::zero_bubble_h2, 2, 1); }},
+    {"PP4 ZB-H2, full recomputation",
+     [](Scenario& s) {
+       asynchronous(s, PipelineSchedule::zero_bubble_h2, 4, 1);
+       s.training.recompute = scenarios::Recompute::full;
+     }},
+    {"PP2 ZB-H1, separate kernels, selective recomputation",
+     [](Scenario& s) {
+       asynchronous(s, PipelineSchedule::zero_bubble_h1, 2, 1);
+       s.kernels.fused_attention = s.kernels.fused_softmax = s.kernels.fused_elementwise = false;
+       s.training.recompute = scenarios::Recompute::selective;
+     }},
+    {"TP2 x PP2 x DP2 ZB-H1",
+     [](Scenario& s) {
+       asynchronous(s, PipelineSchedule::zero_bubble_h1, 2, 1);
+       tp(s);
+       s.parallel.dp = 2;
+     }},
+    {"TP2 SP x PP2 x DP2 ZB-H1, ZeRO-1, all overlapped",
+     [](Scenario& s) {
+       asynchronous(s, PipelineSchedule::zero_bubble_h1, 2, 1);
+       sp(s);
+       s.parallel.dp = 2;
+       s.parallel.zero = 1;
+       s.overlap.gradient_reduce = s.overlap.tensor_backward = s.overlap.parameter_gather = true;
+       s.training.clip_gradient_norm = 0.1;
+     }},
+    {"PP2 ZB-H1, a stage of the head alone",
+     [](Scenario& s) {
+       asynchronous(s, PipelineSchedule::zero_bubble_h1, 2, 1);
+       s.parallel.layers_of_stage = {4, 0};
+       s.kernels.fp32_logits = false;
+     }},
+  };
+  return kPlans;
+}
+
+const std::vector<NamedPlan>& placed_plans() {
+  using scenarios::PipelineSchedule;
+  static const std::vector<NamedPlan> kPlans = {
+    {"PP2 ZB-1p", [](Scenario& s) { asynchronous(s, PipelineSchedule::zero_bubble_1p, 2, 1); }},
+    {"PP4 ZB-2p, uneven",
+     [](Scenario& s) {
+       asynchronous(s, PipelineSchedule::zero_bubble_2p, 4, 1);
+       s.parallel.layers_of_stage = {1, 1, 2, 0};
+     }},
+    {"PP2 ZB-V", [](Scenario& s) { asynchronous(s, PipelineSchedule::zero_bubble_v, 2, 1); }},
+    {"PP2 ZB-V, two microbatches, clipping",
+     [](Scenario& s) {
+       asynchronous(s, PipelineSchedule::zero_bubble_v, 2, 4);
+       s.training.clip_gradient_norm = 0.1;
+     }},
+    {"PP2 ZB-V, ends alone",
+     [](Scenario& s) {
+       asynchronous(s, PipelineSchedule::zero_bubble_v, 2, 1);
+       s.parallel.layers_of_stage = {0, 2, 2, 0};
+     }},
+    {"TP2 SP x PP2 x DP2 ZB-V, ZeRO-1, all overlapped, full recomputation",
+     [](Scenario& s) {
+       asynchronous(s, PipelineSchedule::zero_bubble_v, 2, 1);
+       sp(s);
+       s.parallel.dp = 2;
+       s.parallel.zero = 1;
+       s.training.recompute = scenarios::Recompute::full;
+       s.overlap.gradient_reduce = s.overlap.tensor_backward = s.overlap.parameter_gather = true;
+       s.training.clip_gradient_norm = 0.1;
+     }},
+    {"PP2 DualPipe", [](Scenario& s) { asynchronous(s, PipelineSchedule::dual_pipe, 2, 1); }},
+    {"PP4 DualPipe, clipping",
+     [](Scenario& s) {
+       asynchronous(s, PipelineSchedule::dual_pipe, 4, 1);
+       s.training.clip_gradient_norm = 0.1;
+     }},
+    {"PP2 x DP2 DualPipe, ZeRO-1, overlapped, clipping",
+     [](Scenario& s) {
+       asynchronous(s, PipelineSchedule::dual_pipe, 2, 1);
+       s.parallel.dp = 2;
+       s.parallel.zero = 1;
+       s.overlap.gradient_reduce = s.overlap.parameter_gather = true;
+       s.training.clip_gradient_norm = 0.1;
+     }},
+    {"PP2 DualPipe, offload",
+     [](Scenario& s) {
+       asynchronous(s, PipelineSchedule::dual_pipe, 2, 1);
+       s.offload.optimizer = scenarios::OffloadTarget::cpu;
+     }},
+    {"TP2 x PP2 DualPipe-V", [](Scenario& s) { asynchronous(s, PipelineSchedule::dual_pipe_v, 2, 1); tp(s); }},
+  };
+  return kPlans;
+}
+
+}  // namespace
+
+const std::vector<NamedPlan>& schedule_plans() {
+  static const std::vector<NamedPlan> kPlans = [] {
+    std::vector<NamedPlan> all = split_plans();
+    all.insert(all.end(), placed_plans().begin(), placed_plans().end());
+    return all;
+  }();
   return kPlans;
 }
 

@@ -22,6 +22,7 @@ const std::vector<NamedPlan>& basic_plans();
 const std::vector<NamedPlan>& recompute_plans();
 const std::vector<NamedPlan>& tensor_plans();
 const std::vector<NamedPlan>& pipeline_plans();
+const std::vector<NamedPlan>& schedule_plans();  // beyond whole backwards in a loop of stages
 const std::vector<NamedPlan>& data_plans();
 const std::vector<NamedPlan>& combined_plans();
 

@@ -50,6 +50,7 @@ INSTANTIATE_TEST_SUITE_P(Basic, Plans, testing::ValuesIn(basic_plans()), name_of
 INSTANTIATE_TEST_SUITE_P(Recompute, Plans, testing::ValuesIn(recompute_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Tensor, Plans, testing::ValuesIn(tensor_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Pipeline, Plans, testing::ValuesIn(pipeline_plans()), name_of);
+INSTANTIATE_TEST_SUITE_P(Schedules, Plans, testing::ValuesIn(schedule_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Data, Plans, testing::ValuesIn(data_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Combined, Plans, testing::ValuesIn(combined_plans()), name_of);
 

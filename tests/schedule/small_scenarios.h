@@ -57,7 +57,8 @@ inline scenarios::Scenario small_scenario(const models::Architecture& model, con
   s.parallel.vpp = plan.vpp;
   s.parallel.zero = plan.zero;
   s.parallel.sequence_parallel = plan.sequence_parallel;
-  s.parallel.schedule = plan.vpp > 1 ? scenarios::PipelineSchedule::interleaved : plan.schedule;
+  const bool one_chunk = scenarios::traits(plan.schedule).chunks == scenarios::Chunks::one;
+  s.parallel.schedule = plan.vpp > 1 && one_chunk ? scenarios::PipelineSchedule::interleaved : plan.schedule;
   scenarios::place_ranks(s.parallel);
   s.parallel.layers_of_stage.assign(static_cast<std::size_t>(plan.pp * plan.vpp), model.layers / (plan.pp * plan.vpp));
   s.training.micro_batch = 2;

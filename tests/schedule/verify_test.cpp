@@ -388,35 +388,6 @@ TEST(Buffers, ASlotThatIsReusedTooEarly) {
   EXPECT_THAT(findings_of(text("")), HasSubstr("writes ring[0] while cast"));
 }
 
-// --- order of forward and backward
-// ----------------------------------------------------------------------------------
-
-std::string forward_backward(const std::string& calls) {
-  return R"(microbatches 3
-program p {
-  buffer x bf16[16] persistent
-  buffer w bf16[16] persistent
-  block F forward {
-    gemm(m=4 n=4 k=4) x:x w:w y=x
-  }
-  block B backward {
-    gemm(m=4 n=4 k=4 layout=nn) dy:x w:w dx=x
-  }
-)" + calls +
-         "}\n";
-}
-
-TEST(Order, ForwardThenBackwardOfEveryMicrobatch) {
-  EXPECT_EQ(findings_of(forward_backward("repeat 3 {\ncall F step 1\ncall B step 1\n}\n")), "");
-  EXPECT_THAT(findings_of(forward_backward("call F\ncall B\ncall B microbatch 1\ncall F microbatch 1\n")),
-              HasSubstr("unit 0 runs microbatch 1 backward before forward"));
-  EXPECT_THAT(findings_of(forward_backward("call F\ncall F microbatch 1\ncall B\n")),
-              HasSubstr("unit 0 runs microbatch 1 forward but never backward"));
-  EXPECT_THAT(findings_of(forward_backward("call F\ncall B\ncall B microbatch 2\n")),
-              HasSubstr("unit 0 runs microbatch 2 backward but never forward"));
-  EXPECT_THAT(findings_of(forward_backward("call F\ncall B\n")), HasSubstr("runs 1 of 3 microbatches"));
-}
-
 // --- loops
 // ----------------------------------------------------------------------------------------------------------
 

@@ -85,6 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Basic, NamedPlans, testing::ValuesIn(interpreter::basic
 INSTANTIATE_TEST_SUITE_P(Recompute, NamedPlans, testing::ValuesIn(interpreter::recompute_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Tensor, NamedPlans, testing::ValuesIn(interpreter::tensor_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Pipeline, NamedPlans, testing::ValuesIn(interpreter::pipeline_plans()), name_of);
+INSTANTIATE_TEST_SUITE_P(Schedules, NamedPlans, testing::ValuesIn(interpreter::schedule_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Data, NamedPlans, testing::ValuesIn(interpreter::data_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Combined, NamedPlans, testing::ValuesIn(interpreter::combined_plans()), name_of);
 

@@ -40,6 +40,7 @@ INSTANTIATE_TEST_SUITE_P(Basic, Plans, all_of(interpreter::basic_plans()), name_
 INSTANTIATE_TEST_SUITE_P(Recompute, Plans, all_of(interpreter::recompute_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Tensor, Plans, all_of(interpreter::tensor_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Pipeline, Plans, all_of(interpreter::pipeline_plans()), name_of);
+INSTANTIATE_TEST_SUITE_P(Schedules, Plans, all_of(interpreter::schedule_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Data, Plans, all_of(interpreter::data_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Combined, Plans, all_of(interpreter::combined_plans()), name_of);
 
