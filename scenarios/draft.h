@@ -30,7 +30,7 @@ enum Known : std::uint32_t {
   kDpKnown = 1U << 9,      // dp alone: stated (rightly or not), or solved
 };
 
-enum class LayerSplit : std::uint8_t { even, even_with_embedding, listed };
+enum class LayerSplit : std::uint8_t { even, even_with_embedding, balanced, balanced_memory, listed };
 
 struct Draft {
   Json json;  // bases merged; model and cluster as the user wrote them
@@ -43,6 +43,7 @@ struct Draft {
   std::optional<std::int64_t> global_batch, micro_batch, accumulation;
   LayerSplit split = LayerSplit::even;
   std::vector<std::int64_t> layers_listed;
+  std::optional<std::int64_t> recompute_layers;  // of every virtual stage alike
   std::vector<std::string> order = default_rank_order();
 
   bool knows(std::uint32_t needs) const { return (known & needs) == needs; }

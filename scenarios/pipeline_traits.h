@@ -10,6 +10,7 @@ enum class PipelineSchedule : std::uint8_t {
   gpipe,
   one_f_one_b,
   interleaved,
+  breadth_first,
   zero_bubble_h1,
   zero_bubble_h2,
   zero_bubble_1p,
@@ -18,7 +19,7 @@ enum class PipelineSchedule : std::uint8_t {
   dual_pipe,
   dual_pipe_v,
 };
-inline constexpr std::size_t kPipelineSchedules = 10;
+inline constexpr std::size_t kPipelineSchedules = 11;
 
 // Where the chunks of a rank are in the model: schedule/compile/placement.h.
 enum class PlacementKind : std::uint8_t { loop, vee, mirrored };
@@ -28,9 +29,9 @@ enum class Chunks : std::uint8_t { one, two, several };  // virtual stages a ran
 struct PipelineTraits {
   Chunks chunks = Chunks::one;
   PlacementKind placement = PlacementKind::loop;
-  // Input and weight gradients are separate actions, with another microbatch's between them. Messages then leave in the
-  // middle of what would be exchange points, so they need streams of their own.
-  bool splits_backward = false;
+  bool splits_backward = false;  // input and weight gradients are separate actions, with other microbatches' between them
+  // Values wait for their receiver while both sides compute, so messages need streams of their own.
+  bool sends_aside = false;
   std::int64_t microbatches_per_rank = 0;  // at least this times pp
 };
 

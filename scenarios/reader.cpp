@@ -38,12 +38,16 @@ void read_layers_per_stage(Draft& d, ObjectReader& r) {
   if (value->is_string()) {
     d.split = r.choice<LayerSplit>(
         "layers_per_stage", LayerSplit::even,
-        {{"even", LayerSplit::even}, {"even_with_embedding", LayerSplit::even_with_embedding}});
+        {{"even", LayerSplit::even},
+         {"even_with_embedding", LayerSplit::even_with_embedding},
+         {"balanced", LayerSplit::balanced},
+         {"balanced_memory", LayerSplit::balanced_memory}});
     return;
   }
   if (!value->is_array()) {
     r.diagnostics().error(value->place, fmt::format("layers_per_stage is {}", kind_name(value->kind)),
-                          "\"even\", \"even_with_embedding\", or a list of one number per virtual stage");
+                          "\"even\", \"even_with_embedding\", \"balanced\", \"balanced_memory\", or a list of one number "
+                          "per virtual stage");
     return;
   }
   d.split = LayerSplit::listed;
@@ -157,6 +161,22 @@ void read_optimizer_numbers(Training& t, ObjectReader& r) {
   t.epsilon = r.number("epsilon", {.fallback = t.epsilon, .min = 0.0, .max = 1.0});
 }
 
+// A number of layers of each virtual stage, or a list of one number per virtual stage.
+void read_recompute_layers(Draft& d, ObjectReader& r) {
+  const Json* value = r.child("recompute_layers");
+  if (value == nullptr) return;
+  if (!value->is_array()) {
+    d.recompute_layers = r.integer("recompute_layers", {.fallback = 0, .min = 0, .max = kWaysMax});
+    return;
+  }
+  for (const Json& item : value->items) {
+    const bool good = item.kind == Json::Kind::integer && item.integer >= 0 && item.integer <= kWaysMax;
+    if (!good)
+      r.diagnostics().error(item.place, "a stage recomputes a whole number of layers", "0 or more, as many as it has at most");
+    d.scenario.training.recompute_layers.push_back(good ? item.integer : 0);
+  }
+}
+
 void read_training(Draft& d, ObjectReader& r) {
   Training& t = d.scenario.training;
   const Policy& policy = policy_of(d.scenario.framework);
@@ -166,6 +186,7 @@ void read_training(Draft& d, ObjectReader& r) {
   read_optimizer_numbers(t, r);
   t.recompute = r.choice<Recompute>("recompute", Recompute::none, recompute_words());
   t.recompute_every = r.integer("recompute_every", {.fallback = 1, .min = 1, .max = kWaysMax});
+  read_recompute_layers(d, r);
   t.dropout = r.number("dropout", {.fallback = d.scenario.model.dropout, .min = 0.0, .max = 0.999});
   t.attention_flops_causal = r.choice<bool>("attention_flops", false, {{"full", false}, {"causal", true}});
   t.tokens = r.integer("tokens", {.fallback = 0, .min = 0, .max = kTokensMax});

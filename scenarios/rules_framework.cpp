@@ -1,5 +1,7 @@
 // Does the framework do this at all, and does the hardware? Each refusal names who refuses and why.
 // Sources: docs/reference/frameworks.md.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "scenarios/divisors.h"
@@ -97,6 +99,37 @@ void recompute_every_needs_full(Draft& d, Diagnostics& diagnostics) {
       "set recompute to \"full\", or recompute_every to 1");
 }
 
+void recompute_layers_exist(Draft& d, Diagnostics& diagnostics) {
+  Training& t = d.scenario.training;
+  const std::vector<std::int64_t>& layers = d.scenario.parallel.layers_of_stage;
+  if (!d.recompute_layers && t.recompute_layers.empty()) return;
+  const Place place = d.at("training.recompute_layers");
+  if (t.recompute != Recompute::full) {
+    diagnostics.error(place, fmt::format("recompute_layers says which layers full recomputation covers, but recompute is {}",
+                                         word(t.recompute)),
+                      "set recompute to \"full\", or leave recompute_layers out");
+    return;
+  }
+  if (d.recompute_layers) {  // of every stage, as many as it has
+    for (const std::int64_t has : layers) t.recompute_layers.push_back(std::min(has, *d.recompute_layers));
+    if (*d.recompute_layers > *std::max_element(layers.begin(), layers.end()))
+      diagnostics.error(place, fmt::format("recompute_layers={} is more than any stage has", *d.recompute_layers),
+                        fmt::format("use at most {}", *std::max_element(layers.begin(), layers.end())));
+    return;
+  }
+  if (t.recompute_layers.size() != layers.size()) {
+    diagnostics.error(place, fmt::format("recompute_layers has {} entries, but there are {} virtual stages",
+                                         t.recompute_layers.size(), layers.size()),
+                      "one number per virtual stage, in model order, or one for all");
+    return;
+  }
+  for (std::size_t v = 0; v < layers.size(); ++v)
+    if (t.recompute_layers[v] > layers[v])
+      diagnostics.error(place, fmt::format("virtual stage {} has {} layers and cannot recompute {}", v, layers[v],
+                                           t.recompute_layers[v]),
+                        fmt::format("use at most {}", layers[v]));
+}
+
 void recompute_every_within_model(Draft& d, Diagnostics& diagnostics) {
   const std::int64_t every = d.scenario.training.recompute_every;
   if (every <= d.scenario.model.layers) return;
@@ -130,6 +163,8 @@ const std::vector<Rule>& framework_rules() {
        algorithm_in_hardware},
       {"recompute_every", "recompute_every belongs to full recomputation", kTrainingKnown, 0,
        recompute_every_needs_full},
+      {"recompute_layers", "recompute_layers belongs to full recomputation, and stages have as many",
+       kTrainingKnown | kStagesKnown, 0, recompute_layers_exist},
       {"recompute_every range", "recompute_every is at most the number of layers",
        kTrainingKnown | kModelKnown, 0, recompute_every_within_model},
       {"offload", "an offloaded optimizer is Adam", kTrainingKnown | kPolicyKnown, 0,

@@ -42,13 +42,15 @@ void blocking_interleaving(Draft& d, Diagnostics& diagnostics) {
       fmt::format("set overlap.pipeline to true, or use {} microbatches", alternatives(nearest_multiples(m, p.pp))));
 }
 
-// schedule/compile/point_to_point.cpp has exchange points for whole backwards only.
-void split_backward_sends_aside(Draft& d, Diagnostics& diagnostics) {
+// schedule/compile/point_to_point.cpp: at exchange points both sides wait for each other.
+void schedule_sends_aside(Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = d.scenario.parallel;
-  if (!traits(p.schedule).splits_backward || p.pp == 1 || d.scenario.overlap.pipeline) return;
+  if (!traits(p.schedule).sends_aside || p.pp == 1 || d.scenario.overlap.pipeline) return;
+  const Framework f = d.scenario.framework;
+  if (f == Framework::megatron || f == Framework::deepspeed) return;  // have no such schedule, which is said elsewhere
   diagnostics.error(d.at("overlap.pipeline"),
-                    fmt::format("the {} schedule computes weight gradients while its messages are on their way, so they "
-                                "cannot be on the compute stream",
+                    fmt::format("the {} schedule goes on computing while its messages are on their way, so they cannot be on "
+                                "the compute stream",
                                 word(p.schedule)),
                     "set overlap.pipeline to true, or use the 1f1b schedule");
 }
@@ -102,8 +104,8 @@ const std::vector<Rule>& pipeline_rules() {
        kBatchKnown | kStagesKnown, 0, interleaving_in_megatron},
       {"blocking interleaving", "interleaved microbatches that are no multiple of pp need overlapped messages",
        kBatchKnown | kStagesKnown | kPolicyKnown, 0, blocking_interleaving},
-      {"split backward messages", "schedules that split the backward need overlapped messages",
-       kStagesKnown | kPolicyKnown, 0, split_backward_sends_aside},
+      {"messages aside", "schedules that split the backward, or run chunk after chunk, need overlapped messages",
+       kStagesKnown | kPolicyKnown, 0, schedule_sends_aside},
       {"split backward gradients", "schedules that split the backward exclude ZeRO-2 and 3",
        kStagesKnown | kDpKnown, 0, split_backward_keeps_gradients},
       {"dual microbatches", "dualpipe and dualpipe-v need 2 pp microbatches or more", kBatchKnown | kStagesKnown, 0,

@@ -50,6 +50,8 @@ struct Training {
   Optimizer optimizer = Optimizer::adam;
   Recompute recompute = Recompute::none;
   std::int64_t recompute_every = 1;  // full: only every n-th layer's input is kept
+  // Full: of each virtual stage only the first so many layers, the others keep their activations; empty: all.
+  std::vector<std::int64_t> recompute_layers;
   double clip_gradient_norm = 1.0;   // 0: off
   double learning_rate = 1e-4, weight_decay = 0.1, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8;
   double dropout = 0.0;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "scenarios/balance_stages.h"
 #include "scenarios/divisors.h"
 #include "scenarios/solve.h"
 #include "scenarios/words.h"
@@ -102,6 +103,7 @@ void report_uneven(const Draft& d, Diagnostics& diagnostics) {
   if (extra == 0 && !even_split(layers, stages, 2).empty())
     ways.push_back("\"layers_per_stage\": \"even_with_embedding\" (embedding and head count as layers)");
   if (extra > 0 && !even_split(layers, stages, 0).empty()) ways.push_back("\"layers_per_stage\": \"even\"");
+  ways.push_back("\"layers_per_stage\": \"balanced\"");
   ways.push_back(fmt::format("a list of {} numbers that add up to {} in layers_per_stage", stages, layers));
   const char* place = d.written("parallel.layers_per_stage") && extra > 0 ? "parallel.layers_per_stage"
                       : d.written("parallel.vpp") && p.vpp > 1 && layers % p.pp == 0 ? "parallel.vpp"
@@ -139,6 +141,21 @@ void take_list(Draft& d, Diagnostics& diagnostics) {
   p.layers_of_stage = d.layers_listed;
 }
 
+// Stages of the middle need a layer each; the first and the last may be the embedding or the head alone.
+void balance(Draft& d, Diagnostics& diagnostics) {
+  Parallel& p = d.scenario.parallel;
+  const std::int64_t layers = d.scenario.model.layers, stages = p.pp * p.vpp;
+  if (stages - 2 > layers) {
+    diagnostics.error(d.at("parallel.pp"),
+                      fmt::format("pp={}{} is more stages than the model's {} layers can be balanced over", p.pp,
+                                  p.vpp > 1 ? fmt::format(" x vpp={}", p.vpp) : "", layers),
+                      fewer_stages_hint(d));
+    return;
+  }
+  p.layers_of_stage =
+      cheapest_cut(layers, stages, d.split == LayerSplit::balanced ? time_cost(d) : memory_cost(d));
+}
+
 }  // namespace
 
 // A schedule that holds two chunks a rank says so by itself; one that holds several needs to be told how many.
@@ -172,6 +189,7 @@ void split_layers(Draft& d, Diagnostics& diagnostics) {
   Parallel& p = d.scenario.parallel;
   const std::int64_t layers = d.scenario.model.layers;
   if (d.split == LayerSplit::listed) return take_list(d, diagnostics);
+  if (d.split == LayerSplit::balanced || d.split == LayerSplit::balanced_memory) return balance(d, diagnostics);
   const std::int64_t extra = d.split == LayerSplit::even_with_embedding && p.pp * p.vpp > 1 ? 2 : 0;
   if (p.pp * p.vpp > layers + extra) {
     diagnostics.error(d.at("parallel.pp"),

@@ -15,6 +15,7 @@ const Words<PipelineSchedule>& schedule_words() {
   static const Words<PipelineSchedule> words = {{"gpipe", PipelineSchedule::gpipe},
                                                 {"1f1b", PipelineSchedule::one_f_one_b},
                                                 {"interleaved", PipelineSchedule::interleaved},
+                                                {"bfs", PipelineSchedule::breadth_first},
                                                 {"zb-h1", PipelineSchedule::zero_bubble_h1},
                                                 {"zb-h2", PipelineSchedule::zero_bubble_h2},
                                                 {"zb-1p", PipelineSchedule::zero_bubble_1p},

@@ -21,6 +21,7 @@
 #include "scenarios/copies.h"
 #include "scenarios/load.h"
 #include "schedule/compile.h"
+#include "schedule/text.h"
 #include "schedule/trace_check.h"
 #include "schedule/trace_file.h"
 #include "schedule/verify.h"
@@ -29,7 +30,7 @@ namespace orrery::runtime {
 namespace {
 
 struct CommandLine {
-  std::string scenario, data, save_trace, emulate, backend = "auto";
+  std::string scenario, schedule, data, save_trace, emulate, backend = "auto";
   std::vector<std::string> sets;
   RunOptions run;
   StallLimits stall;
@@ -40,6 +41,7 @@ struct CommandLine {
 void declare(CLI::App& app, CommandLine& o) {
   app.add_option("SCENARIO", o.scenario, "Scenario file")->type_name("")->required();
   app.add_option("--set", o.sets, "Set a field of the scenario: path=value (repeatable)")->type_name("PATH=VALUE")->allow_extra_args(false);
+  app.add_option("--schedule", o.schedule, "Perform this schedule text (docs/schedule.md) instead of the scenario's own")->type_name("FILE");
   app.add_option("--steps", o.run.steps, "Optimizer steps to perform")->type_name("N")->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   app.add_option("--discard", o.discard, "First steps that are not measured; default: 2, fewer where there are few")->type_name("N")->check(CLI::NonNegativeNumber);
   app.add_option("--data", o.data, "Train on the bytes of this file; default: a generated pattern")->type_name("FILE");
@@ -98,8 +100,9 @@ class Signals {
   Signals& operator=(const Signals&) = delete;
 };
 
-schedule::Schedule compiled(const scenarios::Scenario& scenario) {
-  schedule::Schedule s = schedule::compile(scenario);
+// The scenario's own schedule, or the one that the user wrote in its place.
+schedule::Schedule sound_schedule(const scenarios::Scenario& scenario, const std::string& written) {
+  schedule::Schedule s = written.empty() ? schedule::compile(scenario) : schedule::read_schedule_for(scenario, written);
   std::string broken;
   for (const schedule::Finding& finding : schedule::verify(s)) {
     if (finding.unchecked) continue;
@@ -195,7 +198,7 @@ struct Input {
   std::uint64_t fingerprint = 0;
 
   explicit Input(const CommandLine& o)
-      : scenario(scenarios::load_scenarios({o.scenario}, o.sets).front()), schedule(compiled(scenario)) {
+      : scenario(scenarios::load_scenarios({o.scenario}, o.sets).front()), schedule(sound_schedule(scenario, o.schedule)) {
     fingerprint = schedule::fingerprint(schedule);
     tokens = o.data.empty() ? pattern_tokens(schedule.model.vocab, schedule.hyper.seed)
                             : text_tokens(o.data, schedule.model.vocab, schedule.hyper.seed);

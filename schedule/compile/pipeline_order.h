@@ -53,6 +53,8 @@ Order gpipe_order(const PipelineShape& shape, std::int64_t rank);
 Order one_f_one_b_order(const PipelineShape& shape, std::int64_t rank);
 // The same over chunks (Narayanan et al. 2021, section 2.2, "interleaved").
 Order interleaved_order(const PipelineShape& shape, std::int64_t rank);
+// Chunk after chunk, each with all microbatches (Lamy-Poirier 2023).
+Order breadth_first_order(const PipelineShape& shape, std::int64_t rank);
 // Backwards in two parts (Qi et al. 2023, section 2): H1 in the memory of 1F1B, H2 in twice that without a bubble.
 Order zero_bubble_h1_order(const PipelineShape& shape, std::int64_t rank);
 Order zero_bubble_h2_order(const PipelineShape& shape, std::int64_t rank);

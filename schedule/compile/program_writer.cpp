@@ -37,6 +37,11 @@ class Writer {
   void weight_gradients(std::uint32_t chunk, bool last);
   void layers_forward(std::uint32_t chunk);
   void layers_backward(std::uint32_t chunk, bool whole, bool last);
+  struct Run {
+    std::uint32_t begin = 0, end = 0;  // layers of the chunk
+    bool again = false;                // recomputed first
+  };
+  std::vector<Run> backward_runs(std::uint32_t chunk) const;
   void recompute(std::uint32_t from, std::uint32_t to);
   void layer_done(std::uint32_t unit, std::uint32_t first_unit, bool last);
   void head_done(bool last);                // its weight gradients, and what follows them
@@ -55,6 +60,10 @@ class Writer {
   bool is_first(std::uint32_t chunk) const { return stage_.is_first(chunk); }
   bool is_last(std::uint32_t chunk) const { return stage_.is_last(chunk); }
   bool recomputes() const { return stage_.scenario.training.recompute == scenarios::Recompute::full; }
+  // Where some layers are recomputed, those that are not have a forward of their own.
+  std::string forward_name(bool saves) const {
+    return recomputes() && saves ? "layer.forward.saving" : "layer.forward";
+  }
   bool data_parallel() const { return stage_.replicas() > 1; }
   bool has_embedding_unit() const {
     return stage_.has_embedding || (stage_.has_head && stage_.model().tied_embeddings);
@@ -88,7 +97,8 @@ void Writer::call(BlockId block, std::uint32_t unit) {
 void Writer::write_unit_blocks() {
   if (stage_.has_embedding) once("embedding.forward", [&] { return embedding_forward(stage_); });
   if (stage_.layer_units > 0) {
-    once("layer.forward", [&] { return layer_forward(stage_, {.saves = !recomputes()}); });
+    const bool saves = stage_.recomputed_layers(0) == 0;
+    once(forward_name(saves), [&] { return layer_forward(stage_, {.name = forward_name(saves), .saves = saves}); });
     for (const std::uint32_t parity : stage_.parity_of_chunk) {
       stage_.gradient_parity = parity;
       once("layer.backward." + std::to_string(parity), [&] { return layer_backward(stage_); });
@@ -188,8 +198,9 @@ void Writer::layers_forward(std::uint32_t chunk) {
   const auto every = static_cast<std::uint32_t>(stage_.scenario.training.recompute_every);
   for (std::uint32_t l = 0; l < layers; ++l) {
     gather_until(uses, l, false);
-    ForwardMode mode{.saves = !recomputes()};
-    mode.frees_input = recomputes() && l % every != 0;
+    const bool saves = l >= stage_.recomputed_layers(chunk);
+    ForwardMode mode{.name = forward_name(saves), .saves = saves};
+    mode.frees_input = !saves && l % every != 0;
     mode.sends_output = stage_.chunks > 1 && l + 1 == layers &&
                         stage_.placement.next(stage_.index, chunk).kind == Hop::Kind::message;
     mode.name += std::string(mode.frees_input ? ".dropping" : "") + (mode.sends_output ? ".outgoing" : "");
@@ -258,31 +269,38 @@ void Writer::recompute(std::uint32_t from, std::uint32_t to) {
   }
 }
 
+// Layers in runs, last first: a run is recomputed as a whole, then goes backward. Layers that kept their activations are
+// runs of one.
+std::vector<Writer::Run> Writer::backward_runs(std::uint32_t chunk) const {
+  const std::uint32_t recomputed = stage_.recomputed_layers(chunk);
+  const auto every = static_cast<std::uint32_t>(stage_.scenario.training.recompute_every);
+  std::vector<Run> runs;
+  for (auto end = static_cast<std::uint32_t>(stage_.layers_of_chunk[chunk]); end > 0; end = runs.back().begin) {
+    const bool again = end <= recomputed;
+    runs.push_back({again ? (end - 1) / every * every : end - 1, end, again});
+  }
+  return runs;
+}
+
 void Writer::layers_backward(std::uint32_t chunk, bool whole, bool last) {
   const std::uint32_t first = stage_.first_unit_of_chunk[chunk];
-  const auto layers = static_cast<std::uint32_t>(stage_.layers_of_chunk[chunk]);
-  const auto every = recomputes() ? static_cast<std::uint32_t>(stage_.scenario.training.recompute_every) : 1U;
+  const std::vector<Run> runs = backward_runs(chunk);
   std::vector<std::uint32_t> uses;
-  for (std::uint32_t end = layers; end > 0;) {
-    const std::uint32_t begin = (end - 1) / every * every;
-    for (std::uint32_t l = begin; l < end; ++l) uses.push_back(first + l);
-    end = begin;
-  }
+  for (const Run& run : runs)
+    for (std::uint32_t l = run.begin; l < run.end; ++l) uses.push_back(first + l);
   gathered_ = 0;
   layers_in_bucket_ = 0;
   std::size_t position = 0;
-  for (std::uint32_t end = layers; end > 0;) {
-    const std::uint32_t begin = (end - 1) / every * every;
-    position += end - begin;
+  for (const Run& run : runs) {
+    position += run.end - run.begin;
     gather_until(uses, position - 1, true);
-    if (recomputes()) recompute(first + begin, first + end);
-    for (std::uint32_t l = end; l > begin; --l) {
+    if (run.again) recompute(first + run.begin, first + run.end);
+    for (std::uint32_t l = run.end; l > run.begin; --l) {
       call(blocks_.at("layer.backward." + std::to_string(stage_.parity_of_chunk[chunk])), first + l - 1);
       if (!whole) continue;
       if (stage_.splits_backward) call(blocks_.at("layer.weight_gradients"), first + l - 1);
       layer_done(first + l - 1, first, last);
     }
-    end = begin;
   }
 }
 

@@ -84,6 +84,13 @@ struct Stage {
   std::uint32_t prefetch() const {
     return static_cast<std::uint32_t>(std::min(scenario.overlap.prefetch_units, layer_units));
   }
+  // Full recomputation: so many layers of a chunk, its first ones; the others keep their activations.
+  std::uint32_t recomputed_layers(std::uint32_t chunk) const {
+    const scenarios::Training& t = scenario.training;
+    if (t.recompute != scenarios::Recompute::full) return 0;
+    if (t.recompute_layers.empty()) return static_cast<std::uint32_t>(layers_of_chunk[chunk]);
+    return static_cast<std::uint32_t>(t.recompute_layers[static_cast<std::size_t>(placement.stage(index, chunk))]);
+  }
   bool overlaps_pipe() const { return scenario.overlap.pipeline; }
   bool is_first(std::uint32_t chunk) const { return placement.is_first(index, chunk); }
   bool is_last(std::uint32_t chunk) const { return placement.is_last(index, chunk); }

@@ -59,7 +59,7 @@ Checked check_file(const std::string& file, const std::vector<scenarios::Assignm
   checked.file = file;
   try {
     if (file.ends_with(".schedule")) {
-      check_schedule(read_schedule(file), checked);
+      check_schedule(schedule::read_schedule(file), checked);
       return checked;
     }
     const scenarios::Scenario scenario = scenarios::resolve_with(scenarios::read_shipped_json(file), assignments);

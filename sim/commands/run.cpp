@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/diagnostics.h"
+#include "schedule/text.h"
 #include "schedule/trace_file.h"
 #include "sim/commands/command.h"
 #include "sim/commands/perfetto_file.h"
@@ -28,7 +29,7 @@ struct RunOptions {
   ScenarioOptions scenarios;
   bool json = false, csv = false, explain = false, require_fit = false, full = false;
   double emulated_stretch = 0.0;
-  std::string trace, saved_trace, tokens;
+  std::string trace, saved_trace, tokens, schedule;
 };
 
 std::string report_of(const scenarios::Scenario& scenario, const Result& result, bool explained) {
@@ -55,9 +56,8 @@ void write_results(const RunOptions& o, const std::vector<scenarios::Scenario>& 
 }
 
 // The last steps of a longer simulation, so that a saved trace is steady, whatever is reported.
-void save_trace(const std::string& path, const scenarios::Scenario& scenario, bool full,
-                double emulated_stretch) {
-  PredictOptions options = with_steady_trace(predict_options(full, emulated_stretch));
+void save_trace(const std::string& path, const scenarios::Scenario& scenario, PredictOptions options) {
+  options = with_steady_trace(std::move(options));
   options.verify = false;  // it was
   schedule::write_trace(path, to_trace(scenario, predict(scenario, options)));
 }
@@ -79,10 +79,13 @@ int run(const RunOptions& o, Output& out) {
   if (!o.tokens.empty()) named.sets.push_back("training.tokens=" + o.tokens);
   const std::vector<scenarios::Scenario> scenarios = load_scenarios(named);
   check_files(o, scenarios);
+  if (!o.schedule.empty() && scenarios.size() > 1)
+    throw InputError("error: --schedule takes one scenario\n  hint: name the one whose ranks it is for\n");
   std::optional<PerfettoFile> trace;
   if (!o.trace.empty()) trace.emplace(o.trace);
   PredictOptions options = predict_options(o.full, o.emulated_stretch);
   options.simulation.trace = trace.has_value();
+  if (!o.schedule.empty()) options.given = schedule::read_schedule_for(scenarios.front(), o.schedule);
   std::vector<Result> results;
   for (const scenarios::Scenario& scenario : scenarios) {
     const auto begin = std::chrono::steady_clock::now();
@@ -91,7 +94,7 @@ int run(const RunOptions& o, Output& out) {
       trace->write([&](std::ostream& stream) {
         write_trace_json(stream, prediction.schedule, prediction.simulation, {.all_ranks = o.full});
       });
-    if (!o.saved_trace.empty()) save_trace(o.saved_trace, scenario, o.full, o.emulated_stretch);
+    if (!o.saved_trace.empty()) save_trace(o.saved_trace, scenario, options);
     fill_run_cost(prediction.result, begin);
     results.push_back(std::move(prediction.result));
   }
@@ -119,6 +122,9 @@ Action declare_run(CLI::App& app) {
          "Predict what `orrery execute --emulate` performs: kernels are waits, this many times as long")
       ->type_name("FACTOR")
       ->check(CLI::PositiveNumber);
+  app.add_option("--schedule", o->schedule,
+                 "Run this schedule text (docs/schedule.md) instead of the scenario's own, on its model and cluster")
+      ->type_name("FILE");
   app.add_option("--tokens", o->tokens, "How many steps, hours and GPU-hours to N tokens")->type_name("N");
   app.add_flag("--require-fit", o->require_fit, "Exit with 1 where a plan does not fit");
   app.add_flag("--full", o->full, "Simulate every rank and microbatch, also those that are alike");

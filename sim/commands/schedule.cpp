@@ -33,7 +33,7 @@ int print_rank(const schedule::Schedule& schedule, std::int64_t rank, Output& ou
 }
 
 int verify_text(const ScheduleOptions& o, Output& out) {
-  const schedule::Schedule schedule = read_schedule(o.read);
+  const schedule::Schedule schedule = schedule::read_schedule(o.read);
   const std::vector<schedule::Finding> findings = schedule::verify(schedule);
   const bool sound = schedule::is_sound(findings);
   if (o.has_rank && sound) return print_rank(schedule, o.rank, out);

@@ -2,16 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "schedule/text.h"
-
 namespace orrery::sim {
-
-schedule::Schedule read_schedule(const std::string& path) {
-  Diagnostics diagnostics;
-  schedule::Schedule schedule = schedule::parse(read_source(path), diagnostics);
-  diagnostics.throw_if_errors();
-  return schedule;
-}
 
 std::string shape_of(const schedule::Schedule& schedule) {
   std::size_t ops = 0;

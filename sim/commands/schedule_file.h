@@ -1,4 +1,4 @@
-// Schedules as text files, and what verify says of them, for the commands that show either.
+// What verify says of a schedule, for the commands that show it.
 #pragma once
 
 #include <string>
@@ -9,9 +9,6 @@
 #include "schedule/verify.h"
 
 namespace orrery::sim {
-
-// Throws InputError with every error of the text.
-schedule::Schedule read_schedule(const std::string& path);
 
 std::string shape_of(const schedule::Schedule& schedule);  // "4 programs for 128 ranks, 1,204 ops"
 

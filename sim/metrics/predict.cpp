@@ -89,7 +89,7 @@ void append(std::vector<Diagnostic>& all, std::vector<Diagnostic> more) {
 
 Prediction predict(const scenarios::Scenario& scenario, const PredictOptions& options) {
   Prediction p;
-  p.schedule = schedule::compile(scenario);
+  p.schedule = options.given ? *options.given : schedule::compile(scenario);
   refuse_too_large(scenario, p.schedule, options.simulation);
   const std::vector<schedule::Finding> unchecked = verify_schedule(scenario, p.schedule, options);
   const MachineModels machine(scenario);

@@ -1,6 +1,8 @@
 // The whole of Orrery in one call: scenario -> schedule -> verify -> memory -> simulate -> Result.
 #pragma once
 
+#include <optional>
+
 #include "scenarios/scenario.h"
 #include "schedule/ir.h"
 #include "schedule/verify.h"
@@ -17,6 +19,7 @@ struct Prediction {
 struct PredictOptions {
   SimulationOptions simulation;
   bool verify = true;
+  std::optional<schedule::Schedule> given;  // in place of the scenario's own
   schedule::VerifyOptions verification;
   // What `orrery-rt --emulate` performs: kernels that are waits, this many times as long, which share nothing.
   // 0: the scenario's own kernels.

@@ -35,7 +35,7 @@ void four_layers(Scenario& s) { s.model.layers = 4; }
 void asynchronous(Scenario& s, scenarios::PipelineSchedule schedule, std::int64_t pp, std::int64_t micro_batch) {
   four_layers(s);
   s.parallel.pp = pp;
-  if (scenarios::traits(schedule).chunks == scenarios::Chunks::two) s.parallel.vpp = 2;
+  if (scenarios::traits(schedule).chunks != scenarios::Chunks::one) s.parallel.vpp = 2;
   s.parallel.schedule = schedule;
   s.training.micro_batch = micro_batch;
   s.overlap.pipeline = true;
@@ -89,6 +89,26 @@ const std::vector<NamedPlan>& recompute_plans() {
        s.parallel.layers_of_stage = {3, 1};
        s.training.recompute = scenarios::Recompute::full;
        s.training.recompute_every = 3;
+     }},
+    {"full, of one layer a stage, PP2",
+     [](Scenario& s) {
+       four_layers(s);
+       pp(s);
+       s.training.recompute = scenarios::Recompute::full;
+       s.training.recompute_layers = {1, 1};
+     }},
+    {"full, of some layers, every 2, PP2 interleaved, DP2, ZeRO-3, untied",
+     [](Scenario& s) {
+       four_layers(s);
+       s.model.layers = 8;
+       pp(s);
+       zero(s, 3);
+       s.parallel.vpp = 2;
+       s.model.tied_embeddings = false;
+       s.overlap.pipeline = true;
+       s.training.recompute = scenarios::Recompute::full;
+       s.training.recompute_every = 2;
+       s.training.recompute_layers = {2, 1, 0, 2};
      }},
     {"full, ZeRO-3", [](Scenario& s) { zero(s, 3); s.training.recompute = scenarios::Recompute::full; }},
   };
@@ -198,6 +218,15 @@ const std::vector<NamedPlan>& placed_plans() {
      [](Scenario& s) {
        asynchronous(s, PipelineSchedule::zero_bubble_2p, 4, 1);
        s.parallel.layers_of_stage = {1, 1, 2, 0};
+     }},
+    {"PP2 breadth-first", [](Scenario& s) { asynchronous(s, PipelineSchedule::breadth_first, 2, 2); }},
+    {"PP2 x DP2 breadth-first, ZeRO-3, overlapped, untied",
+     [](Scenario& s) {
+       asynchronous(s, PipelineSchedule::breadth_first, 2, 1);
+       s.parallel.dp = 2;
+       s.parallel.zero = 3;
+       s.model.tied_embeddings = false;
+       s.overlap.gradient_reduce = true;
      }},
     {"PP2 ZB-V", [](Scenario& s) { asynchronous(s, PipelineSchedule::zero_bubble_v, 2, 1); }},
     {"PP2 ZB-V, two microbatches, clipping",

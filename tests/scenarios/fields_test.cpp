@@ -34,6 +34,7 @@ TEST(Fields, EveryExampleIsRead) {
     if (path != "training.micro_batch") json = apply_override(json, "training.micro_batch", json_of("1"));
     if (path == "parallel.layers_per_virtual_stage")
       json = apply_override(json, "model.layers", json_of("24"));
+    if (path == "training.recompute_layers") json = apply_override(json, "training.recompute", json_of("\"full\""));
     json = apply_override(json, path, json_of(std::string(field.example)));
     if (path == "measured.source") json = apply_override(json, "measured.samples_per_s", json_of("1"));
     Diagnostics diagnostics;

@@ -534,7 +534,7 @@ TEST(Advice, SettingsWithoutEffect) {
 
 TEST(PipelineRule, SplitBackwardsNeedOverlappedMessages) {
   const Read r = read(Parts{.parallel = R"("pp": 4, "schedule": "zb-h1")", .rest = R"("overlap": { "pipeline": false })"});
-  EXPECT_THAT(r.text(), HasSubstr("the zb-h1 schedule computes weight gradients while its messages are on their way"));
+  EXPECT_THAT(r.text(), HasSubstr("the zb-h1 schedule goes on computing while its messages are on their way"));
   EXPECT_THAT(r.text(), HasSubstr("set overlap.pipeline to true, or use the 1f1b schedule"));
   EXPECT_EQ(read(Parts{.parallel = R"("pp": 4, "schedule": "zb-h1")"}).errors(), 0U);
 }

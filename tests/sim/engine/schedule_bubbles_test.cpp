@@ -76,6 +76,14 @@ TEST(ScheduleBubbles, OneForwardOneBackward) {
     }
 }
 
+// Lamy-Poirier 2023, section 4: as interleaved, (p - 1) / v of F + whole backward, here of a chunk; with p microbatches or
+// more.
+TEST(ScheduleBubbles, BreadthFirst) {
+  for (const std::int64_t p : {2, 3, 4, 8})
+    for (const std::int64_t m : {p, 2 * p, 2 * p + 1})
+      EXPECT_EQ(bubble(PipelineSchedule::breadth_first, p, m, {}), (p - 1) * 3000) << p << " " << m;
+}
+
 // Qi et al. 2023, table 2: (p - 1)(F + B - W).
 TEST(ScheduleBubbles, ZeroBubbleH1) {
   for (const std::int64_t p : {2, 3, 4, 8})
