@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "schedule/compile.h"
+#include "schedule/text.h"
 #include "schedule/verify.h"
 #include "sim/commands/command.h"
 #include "sim/commands/scenario_files.h"

@@ -64,7 +64,7 @@ TEST_F(WrittenSchedule, NeedsTheScenariosRanksAndMicrobatches) {
   const Ran ranks = run({"run", "scenarios/cpu/gpt-3d.json", "--schedule", written});
   EXPECT_EQ(ranks.code, 2);
   EXPECT_THAT(ranks.err, HasSubstr("a schedule for 2 ranks, but the plan of"));
-  const Ran batch = run({"run", kScenario, "--set", "training.micro_batch=1", "--schedule", written});
+  const Ran batch = run({"run", kScenario, "--set", "training.global_batch=4", "--schedule", written});
   EXPECT_EQ(batch.code, 2);
   EXPECT_THAT(batch.err, HasSubstr("microbatches, but"));
 }
