@@ -63,14 +63,6 @@ void one_bucket(Draft& d, Diagnostics& diagnostics) {
                     "use 500000000, its default, or another size");
 }
 
-void no_compression(Draft& d, Diagnostics& diagnostics) {
-  if (!deepspeed(d) || d.scenario.compression.top_k == 0.0 || d.scenario.parallel.zero < 3) return;
-  diagnostics.error(
-      d.at("compression.top_k"),
-      "DeepSpeed's ZeRO-3 scatters gradients as they come: a selection of the largest has no place in it",
-      "leave it out, or use zero 2");
-}
-
 void no_resident_weights(Draft& d, Diagnostics& diagnostics) {
   const Sharding& s = d.scenario.sharding;
   if (!deepspeed(d) || d.scenario.parallel.zero != 3 || (s.reshard_after_forward && s.reshard_after_backward))
@@ -108,7 +100,6 @@ const std::vector<Rule>& deepspeed_rules() {
       {"deepspeed optimizer", "DeepSpeed: optimizers other than Adam are untested under ZeRO",
        kPlan | kTrainingKnown, 0, untested_optimizer},
       {"deepspeed bucket", "DeepSpeed: ZeRO needs a bucket size", kPlan | kWorldKnown, 0, one_bucket},
-      {"deepspeed compression", "DeepSpeed: ZeRO-3 sends whole gradients", kPlan, 0, no_compression},
       {"deepspeed resident", "DeepSpeed: ZeRO-3 gives weights back behind their use", kPlan, 0,
        no_resident_weights},
       {"deepspeed units", "DeepSpeed: no wrapped units, no limit on the host", kPlan, 0, limits_in_elements},

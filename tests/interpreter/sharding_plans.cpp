@@ -107,7 +107,12 @@ const std::vector<NamedPlan>& fsdp_plans() {
          s.sharding.unit_layers = 2;
          s.sharding.reduce_every_microbatch = false;
        }},
-      {"FSDP of eight, mixed precision, one microbatch, two layers", [](Scenario& s) { zero3(s, 8); mixed(s); clipped(s); }},
+      {"FSDP of eight, mixed precision, one microbatch, two layers",
+       [](Scenario& s) {
+         zero3(s, 8);
+         mixed(s);
+         clipped(s);
+       }},
       {"ZeRO-3, two of four layers stay live",
        [](Scenario& s) {
          four_layers(s);
