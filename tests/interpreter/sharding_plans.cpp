@@ -86,6 +86,12 @@ const std::vector<NamedPlan>& fsdp_plans() {
          s.overlap.prefetch_units = 0;
          s.overlap.prefetch_backward = 2;
        }},
+  };
+  return kPlans;
+}
+
+const std::vector<NamedPlan>& mixed_plans() {
+  static const std::vector<NamedPlan> kPlans = {
       {"FSDP, mixed precision",
        [](Scenario& s) {
          zero3(s, 2);
@@ -190,6 +196,12 @@ const std::vector<NamedPlan>& hybrid_plans() {
          hybrid(s, 2);
          s.offload.optimizer = scenarios::OffloadTarget::cpu;
        }},
+  };
+  return kPlans;
+}
+
+const std::vector<NamedPlan>& secondary_plans() {
+  static const std::vector<NamedPlan> kPlans = {
       {"hpZ, secondary shards of two of four",
        [](Scenario& s) {
          zero3(s, 4);
@@ -247,7 +259,8 @@ const std::vector<NamedPlan>& hybrid_plans() {
 const std::vector<NamedPlan>& sharding_plans() {
   static const std::vector<NamedPlan> kPlans = [] {
     std::vector<NamedPlan> all = fsdp_plans();
-    all.insert(all.end(), hybrid_plans().begin(), hybrid_plans().end());
+    for (const auto* more : {&mixed_plans(), &hybrid_plans(), &secondary_plans()})
+      all.insert(all.end(), more->begin(), more->end());
     return all;
   }();
   return kPlans;
