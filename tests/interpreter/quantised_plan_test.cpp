@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tests/interpreter/plan_run.h"
+#include "tests/interpreter/reference_model.h"
 #include "tests/interpreter/tiny_models.h"
 
 namespace orrery::interpreter {
