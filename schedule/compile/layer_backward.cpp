@@ -261,24 +261,4 @@ BlockId layer_weight_gradients(Stage& s) {
   return b.finish();
 }
 
-BlockId layer_weight_gradients(Stage& s) {
-  BlockBuilder b(s.schedule, s.program, "layer.weight_gradients", Phase::weight_gradient);
-  s.gradients_life.fill(Life::bound);
-  const LinearInputs x = linear_inputs(s, b, Life::dies);
-  const std::string first = first_of_mlp(s);
-  const auto kept = [&](const std::string& name, std::int64_t columns) {
-    return output_gradient(s, b, name, columns, Life::dies);
-  };
-  weight_gradient(b, kept("mlp.doutput", s.z.hidden), x.activated, gradient_of(s, b, kLayer, "mlp.down"));
-  const Tensor up_input = gather_rows(s, b, x.norm2.exists() ? x.norm2 : x.norm1, "mlp.up.regathered");
-  weight_gradient(b, kept("mlp.dup", s.z.up), up_input, gradient_of(s, b, kLayer, first, "mlp.up"));
-  weight_gradient(b, kept("attention.doutput", s.z.hidden), x.out, gradient_of(s, b, kLayer, "attention.out"));
-  const Tensor qkv_input =
-      x.norm2.exists() ? gather_rows(s, b, x.norm1, "attention.qkv.regathered") : up_input;  // shared norm
-  weight_gradient(b, kept("dqkv", s.z.query + 2 * s.z.kv), qkv_input,
-                  gradient_of(s, b, kLayer, "attention.query", "attention.value"));
-  b.end_records(layer_done(s, b));
-  return b.finish();
-}
-
 }  // namespace orrery::schedule
