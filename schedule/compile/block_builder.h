@@ -75,7 +75,11 @@ class BlockBuilder {
   void end_records(std::uint16_t formal) { end_records_ = formal; }
 
   bool empty() const { return ops_.empty(); }
+  bool has_compute() const;  // so far, an op on the compute stream
   BlockId finish();  // moves the block into the program
+  // Where another block's ops may come in between: behind the last op. The block is then several blocks, called in a row.
+  void cut() { cuts_.push_back(ops_.size()); }
+  std::vector<BlockId> finish_parts();
 
  private:
   struct Draft {
@@ -89,6 +93,7 @@ class BlockBuilder {
   void order_streams();  // events between the block's own streams
   void set_lifetimes();  // allocates / frees
   void depend(std::size_t later, std::size_t earlier);
+  BlockId emit(std::size_t from, std::size_t until);
   std::size_t release_point(std::size_t last_user) const;
 
   Schedule& schedule_;
@@ -100,6 +105,7 @@ class BlockBuilder {
   std::vector<Draft> ops_;
   std::vector<std::uint16_t> begins_after_;
   std::uint16_t end_records_ = kNoFormal;
+  std::vector<std::size_t> cuts_;
   std::vector<std::vector<std::size_t>> awaited_;  // [later stream][earlier stream]: 1 + last op waited for
 };
 

@@ -19,6 +19,9 @@ struct ForwardMode {
   bool releases_weights = true;  // ZeRO-3: the gathered weights die with the block
 };
 BlockId layer_forward(Stage& s, const ForwardMode& mode);
+// The same cut behind its collectives, to run together with another block (F&B).
+std::vector<BlockId> layer_forward_parts(Stage& s, const ForwardMode& mode);
+std::vector<BlockId> layer_backward_parts(Stage& s);
 BlockId layer_backward(Stage& s);          // the whole, or where the stage splits it what the input's gradient takes
 BlockId layer_weight_gradients(Stage& s);  // the rest
 

@@ -82,8 +82,9 @@ Tensor whole_output_gradient(Stage& s, BlockBuilder& b, const std::string& name,
   if (!s.splits_backward) return gather_rows(s, b, d, name + ".gathered");
   if (!s.sequence_parallel() && d.formal != dh.formal) return d;
   const Tensor kept = output_gradient(s, b, name + ".doutput", d.columns, Life::born);
+  const Stream stream = collective_stream(s, b, Stream::compute);
   if (s.sequence_parallel())
-    b.add(OpKind::all_gather, {in(Role::x, d), out(Role::y, kept)}).group(kTensor).behind_compute();
+    b.add(OpKind::all_gather, {in(Role::x, d), out(Role::y, kept)}).on(stream).group(kTensor).behind_compute();
   else
     b.add(OpKind::cast, {in(Role::x, d), out(Role::y, kept)});
   return kept;
@@ -214,7 +215,9 @@ Tensor attention_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tens
 
 }  // namespace
 
-BlockId layer_backward(Stage& s) {
+namespace {
+
+BlockBuilder backward_block(Stage& s) {
   BlockBuilder b(s.schedule, s.program, "layer.backward", Phase::backward);
   s.weights_life.fill(Life::dies);
   begin_gradients(s, b, kLayer);
@@ -234,7 +237,18 @@ BlockId layer_backward(Stage& s) {
     norm_backward(s, b, "norm1", attention_backward(s, b, t, dh), x, dh, false);
   }
   b.end_records(layer_done(s, b));
-  return b.finish();
+  return b;
+}
+
+}  // namespace
+
+BlockId layer_backward(Stage& s) { return backward_block(s).finish(); }
+
+std::vector<BlockId> layer_backward_parts(Stage& s) {
+  s.joined = true;
+  BlockBuilder b = backward_block(s);
+  s.joined = false;
+  return b.finish_parts();
 }
 
 BlockId layer_weight_gradients(Stage& s) {

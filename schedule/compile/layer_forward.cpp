@@ -292,7 +292,9 @@ void write_parallel(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x, 
 
 }  // namespace
 
-BlockId layer_forward(Stage& s, const ForwardMode& mode) {
+namespace {
+
+BlockBuilder forward_block(Stage& s, const ForwardMode& mode) {
   BlockBuilder b(s.schedule, s.program, mode.name, mode.phase);
   s.weights_life.fill(mode.releases_weights ? Life::dies : Life::bound);
   const Tensor x = hidden_of_layer(s, b, 0, mode.frees_input ? Life::dies : Life::bound);
@@ -307,7 +309,18 @@ BlockId layer_forward(Stage& s, const ForwardMode& mode) {
   else
     write_sequential(s, b, t, x, y);
   b.end_records(layer_done(s, b));
-  return b.finish();
+  return b;
+}
+
+}  // namespace
+
+BlockId layer_forward(Stage& s, const ForwardMode& mode) { return forward_block(s, mode).finish(); }
+
+std::vector<BlockId> layer_forward_parts(Stage& s, const ForwardMode& mode) {
+  s.joined = true;
+  BlockBuilder b = forward_block(s, mode);
+  s.joined = false;
+  return b.finish_parts();
 }
 
 }  // namespace orrery::schedule
