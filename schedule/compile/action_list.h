@@ -53,7 +53,9 @@ class ActionList {
     const std::size_t before = order_.size();
     whole(backward_chunk);
     forward(forward_chunk);
-    if (order_.size() == before + 2) order_[before].joined = true;
+    if (order_.size() != before + 2) return;
+    order_[before].joined = Joined::begins;
+    order_[before + 1].joined = Joined::ends;
   }
 
   std::int64_t forwards(std::uint32_t chunk = 0) const { return counts_[chunk].forwards; }

@@ -121,6 +121,10 @@ BlockBuilder& BlockBuilder::record(std::uint16_t formal) {
   return *this;
 }
 
+bool BlockBuilder::has_compute() const {
+  return std::any_of(ops_.begin(), ops_.end(), [](const Draft& d) { return d.op.stream == Stream::compute; });
+}
+
 BlockBuilder& BlockBuilder::behind_compute() {
   ops_.back().behind_compute = true;
   return *this;
@@ -239,18 +243,37 @@ void BlockBuilder::set_lifetimes() {
 }
 
 BlockId BlockBuilder::finish() {
+  CHECK(cuts_.empty(), name_);
+  return finish_parts().front();
+}
+
+std::vector<BlockId> BlockBuilder::finish_parts() {
   set_block_events();
   order_streams();
   add_releases();
   set_lifetimes();
+  std::vector<BlockId> parts;
+  cuts_.push_back(ops_.size());
+  std::size_t from = 0;
+  for (const std::size_t until : cuts_)
+    if (until > from || parts.empty()) {
+      parts.push_back(emit(from, until));
+      from = until;
+    }
+  return parts;
+}
+
+// The ops [from, until) as a block. Parts of one have the same formals.
+BlockId BlockBuilder::emit(std::size_t from, std::size_t until) {
   Block block;
   block.name = name_;
   block.first_op = static_cast<std::uint32_t>(program_.ops.size());
-  block.op_count = static_cast<std::uint32_t>(ops_.size());
+  block.op_count = static_cast<std::uint32_t>(until - from);
   block.first_formal = static_cast<std::uint32_t>(program_.formals.size());
   block.formal_count = static_cast<std::uint32_t>(formals_.size());
   program_.formals.insert(program_.formals.end(), formals_.begin(), formals_.end());
-  for (Draft& d : ops_) {
+  for (std::size_t i = from; i < until; ++i) {
+    Draft& d = ops_[i];
     std::sort(d.waits.begin(), d.waits.end());
     d.waits.erase(std::unique(d.waits.begin(), d.waits.end()), d.waits.end());
     d.op.first_view = static_cast<std::uint32_t>(program_.views.size());

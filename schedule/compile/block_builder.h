@@ -79,6 +79,10 @@ class BlockBuilder {
   void end_records(std::uint16_t formal) { end_records_ = formal; }
 
   bool empty() const { return ops_.empty(); }
+  bool has_compute() const;  // so far, an op on the compute stream
+  // Where another block's ops may come in between: behind the last op. The block is then several blocks, called in a row.
+  void cut() { cuts_.push_back(ops_.size()); }
+  std::vector<BlockId> finish_parts();
 
   // For passes over the ops before the block is finished.
   struct Draft {
@@ -88,6 +92,7 @@ class BlockBuilder {
     bool behind_compute = false;
   };
   std::vector<Draft>& drafts() { return ops_; }
+  std::vector<std::size_t>& cuts() { return cuts_; }
   const Formal& formal_of(std::uint16_t formal) const { return formals_[formal]; }
   Life life_of(std::uint16_t formal) const { return lives_[formal]; }
   void set_life(std::uint16_t formal, Life life) { lives_[formal] = life; }
@@ -101,6 +106,7 @@ class BlockBuilder {
   void set_lifetimes();  // allocates / frees
   void add_releases();
   void depend(std::size_t later, std::size_t earlier);
+  BlockId emit(std::size_t from, std::size_t until);
   std::size_t release_point(std::size_t last_user) const;
 
   Schedule& schedule_;
@@ -113,6 +119,7 @@ class BlockBuilder {
   std::vector<std::uint16_t> begins_after_;
   std::uint16_t end_records_ = kNoFormal;
   std::vector<std::uint16_t> released_;
+  std::vector<std::size_t> cuts_;
   std::vector<std::vector<std::size_t>> awaited_;  // [later stream][earlier stream]: 1 + last op waited for
 };
 

@@ -22,6 +22,9 @@ BlockId layer_forward(Stage& s, const ForwardMode& mode);
 // The whole, or where the stage splits it what the input's gradient takes. `releases`: gathered weights that die with it, of
 // this layer and those behind it.
 BlockId layer_backward(Stage& s, std::uint32_t releases);
+// The same cut behind its collectives, to run together with another block (F&B).
+std::vector<BlockId> layer_forward_parts(Stage& s, const ForwardMode& mode);
+std::vector<BlockId> layer_backward_parts(Stage& s, std::uint32_t releases);
 BlockId layer_weight_gradients(Stage& s);  // the rest
 // Marks so in a block; `ahead`: those of later layers, else of earlier ones.
 void release_layers(Stage& s, BlockBuilder& b, std::uint32_t releases, bool ahead);

@@ -232,7 +232,7 @@ void Gathers::gather(Run run) {
 }
 
 std::uint32_t Gathers::released_by(std::uint32_t layer, bool backward, bool last) const {
-  if (stage_.zero() != 3) return 0;
+  if (stage_.zero() != 3) return 1;  // its own, which stay all the same
   const Keep keep = stage_.keep(UnitKind::layer);
   if (keep != Keep::use && !backward) return 0;
   if (keep == Keep::step && !last) return 0;

@@ -83,8 +83,9 @@ Tensor whole_output_gradient(Stage& s, BlockBuilder& b, const std::string& name,
   if (!s.splits_backward) return gather_rows(s, b, d, name + ".gathered");
   if (!s.sequence_parallel() && d.formal != dh.formal) return d;
   const Tensor kept = output_gradient(s, b, name + ".doutput", d.columns, Life::born);
+  const Stream stream = collective_stream(s, b, Stream::compute);
   if (s.sequence_parallel())
-    b.add(OpKind::all_gather, {in(Role::x, d), out(Role::y, kept)}).group(kTensor).behind_compute();
+    b.add(OpKind::all_gather, {in(Role::x, d), out(Role::y, kept)}).on(stream).group(kTensor).behind_compute();
   else
     b.add(OpKind::cast, {in(Role::x, d), out(Role::y, kept)});
   return kept;
@@ -215,7 +216,9 @@ Tensor attention_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tens
 
 }  // namespace
 
-BlockId layer_backward(Stage& s, std::uint32_t releases) {
+namespace {
+
+BlockBuilder backward_block(Stage& s, std::uint32_t releases) {
   BlockBuilder b(s.schedule, s.program, "layer.backward", Phase::backward);
   s.weights_life.fill(releases > 0 ? Life::dies : Life::bound);
   begin_gradients(s, b, kLayer);
@@ -237,7 +240,18 @@ BlockId layer_backward(Stage& s, std::uint32_t releases) {
   lower_products(s, b);
   release_layers(s, b, releases, true);
   b.end_records(layer_done(s, b));
-  return b.finish();
+  return b;
+}
+
+}  // namespace
+
+BlockId layer_backward(Stage& s, std::uint32_t releases) { return backward_block(s, releases).finish(); }
+
+std::vector<BlockId> layer_backward_parts(Stage& s, std::uint32_t releases) {
+  s.joined = true;
+  BlockBuilder b = backward_block(s, releases);
+  s.joined = false;
+  return b.finish_parts();
 }
 
 BlockId layer_weight_gradients(Stage& s) {

@@ -298,7 +298,9 @@ void release_layers(Stage& s, BlockBuilder& b, std::uint32_t releases, bool ahea
     b.release(s.layer.weights, {.base = ahead ? s.layer.margin + i : s.layer.margin - i, .unit_stride = 1});
 }
 
-BlockId layer_forward(Stage& s, const ForwardMode& mode) {
+namespace {
+
+BlockBuilder forward_block(Stage& s, const ForwardMode& mode) {
   BlockBuilder b(s.schedule, s.program, mode.name, mode.phase);
   s.weights_life.fill(mode.releases > 0 ? Life::dies : Life::bound);
   const Tensor x = hidden_of_layer(s, b, 0, mode.frees_input ? Life::dies : Life::bound);
@@ -315,7 +317,18 @@ BlockId layer_forward(Stage& s, const ForwardMode& mode) {
   lower_products(s, b);
   release_layers(s, b, mode.releases, false);
   b.end_records(layer_done(s, b));
-  return b.finish();
+  return b;
+}
+
+}  // namespace
+
+BlockId layer_forward(Stage& s, const ForwardMode& mode) { return forward_block(s, mode).finish(); }
+
+std::vector<BlockId> layer_forward_parts(Stage& s, const ForwardMode& mode) {
+  s.joined = true;
+  BlockBuilder b = forward_block(s, mode);
+  s.joined = false;
+  return b.finish_parts();
 }
 
 }  // namespace orrery::schedule

@@ -67,13 +67,19 @@ class Lowering {
   void run() {
     std::vector<BlockBuilder::Draft> old = std::move(b_.drafts());
     b_.drafts().clear();
-    for (BlockBuilder::Draft& d : old) {
+    const std::vector<std::size_t> cuts = b_.cuts();
+    for (std::size_t i = 0; i < old.size(); ++i) {
+      for (std::size_t c = 0; c < cuts.size(); ++c)  // they move with the ops behind them
+        if (cuts[c] == i) b_.cuts()[c] = b_.drafts().size();
+      BlockBuilder::Draft& d = old[i];
       if (is_linear(d)) lower(d);
       for (const View& v : d.views)  // what was cast of it is of an earlier value
         if (v.access != Access::read)
           std::erase_if(casts_, [&](const auto& entry) { return std::get<0>(entry.first) == v.formal; });
       b_.drafts().push_back(std::move(d));
     }
+    for (std::size_t c = 0; c < cuts.size(); ++c)
+      if (cuts[c] == old.size()) b_.cuts()[c] = b_.drafts().size();
     for (const std::uint16_t formal : replaced_) settle(formal);
   }
 

@@ -5,10 +5,11 @@
 // tried out. H1 and H2, where they keep to the limit, compete with these; what is fastest by the given times is kept.
 //
 // ZB-1p has the limit p, ZB-2p 2 p. From some number of microbatches on the steady state repeats itself, and is made
-// longer instead of scheduled. Cost: O(ranks^2 x microbatches), the latter at most 8 p or so.
+// longer instead of scheduled; an order without one is passed over then. Cost: O(ranks^2 x microbatches), these at most 8 p.
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "base/check.h"
 #include "schedule/compile/pipeline_order.h"
@@ -122,29 +123,29 @@ std::int64_t span(const PipelineShape& shape, const std::vector<Order>& orders) 
   return longest;
 }
 
-std::vector<Order> best_orders(const PipelineShape& shape) {
-  std::vector<std::vector<Order>> candidates;
-  for (const double share : {0.0, 0.25, 0.5, 0.75, 1.0}) candidates.push_back(Greedy(shape, share).run());
+// The fastest first.
+std::vector<std::vector<Order>> candidates(const PipelineShape& shape) {
+  std::vector<std::vector<Order>> all;
+  for (const double share : {0.0, 0.25, 0.5, 0.75, 1.0}) all.push_back(Greedy(shape, share).run());
   const auto by_hand = [&](Order (*order)(const PipelineShape&, std::int64_t), std::int64_t in_flight) {
     if (shape.in_flight < std::min(in_flight, shape.microbatches)) return;
-    std::vector<Order>& orders = candidates.emplace_back();
+    std::vector<Order>& orders = all.emplace_back();
     for (std::int64_t r = 0; r < shape.stages; ++r) orders.push_back(order(shape, r));
   };
   by_hand(zero_bubble_h1_order, shape.stages);
   by_hand(zero_bubble_h2_order, 2 * shape.stages - 1);
-  std::vector<Order>* best = nullptr;
-  std::int64_t shortest = kNever;
-  for (std::vector<Order>& orders : candidates)
-    if (const std::int64_t takes = span(shape, orders); takes < shortest) {
-      shortest = takes;
-      best = &orders;
-    }
-  return std::move(*best);
+  std::vector<std::pair<std::int64_t, std::size_t>> ranking;
+  for (std::size_t i = 0; i < all.size(); ++i) ranking.emplace_back(span(shape, all[i]), i);
+  std::sort(ranking.begin(), ranking.end());
+  std::vector<std::vector<Order>> ranked;
+  for (const auto& [takes, i] : ranking) ranked.push_back(std::move(all[i]));
+  return ranked;
 }
 
 // The order for `more` microbatches more: a round of F, B and W in its middle is run so many times more.
 std::optional<Order> extended(const Order& order, std::uint32_t more) {
   constexpr std::size_t kRound = 3;
+  if (more == 0) return order;
   const auto later = [](Action a, std::uint32_t by) {
     a.microbatch += by;
     return a;
@@ -168,15 +169,18 @@ std::vector<Order> zero_bubble_auto_orders(const PipelineShape& shape) {
   CHECK(shape.in_flight > 0 && static_cast<std::int64_t>(shape.times.size()) == shape.stages, shape.in_flight);
   PipelineShape scheduled = shape;
   scheduled.microbatches = std::min(shape.microbatches, 8 * shape.stages);
-  std::vector<Order> orders = best_orders(scheduled);
-  const std::int64_t more = shape.microbatches - scheduled.microbatches;
-  if (more == 0) return orders;
-  for (Order& order : orders) {
-    std::optional<Order> longer = extended(order, static_cast<std::uint32_t>(more));
-    if (!longer) return best_orders(shape);
-    order = std::move(*longer);
+  const auto more = static_cast<std::uint32_t>(shape.microbatches - scheduled.microbatches);
+  for (std::vector<Order>& orders : candidates(scheduled)) {
+    bool goes_on = true;
+    for (Order& order : orders) {
+      std::optional<Order> longer = extended(order, more);
+      goes_on = goes_on && longer.has_value();
+      if (goes_on) order = std::move(*longer);
+    }
+    if (goes_on) return orders;
   }
-  return orders;
+  CHECK(false, "no order goes on as it began", shape.in_flight);
+  return {};
 }
 
 }  // namespace orrery::schedule

@@ -18,11 +18,14 @@ enum class ActionKind : std::uint8_t {
   backward_weight,  // W: what is left, the weight-gradient GEMMs, which nobody waits for (Qi et al. 2023)
 };
 
+// F&B: a whole backward and, as the next action, another chunk's forward, as one block.
+enum class Joined : std::uint8_t { no, begins, ends };
+
 struct Action {
   ActionKind kind = ActionKind::forward;
   std::uint32_t chunk = 0;
   std::uint32_t microbatch = 0;
-  bool joined = false;  // a backward, in one block with the next one, another chunk's forward (F&B)
+  Joined joined = Joined::no;
   bool operator==(const Action&) const = default;
 };
 inline bool is_forward(const Action& a) { return a.kind == ActionKind::forward; }

@@ -59,6 +59,12 @@ std::uint32_t boundary_unit(const Stage& s, std::uint32_t chunk, bool last) {
   return s.is_last(chunk) ? s.head_unit : s.embedding_unit;
 }
 
+// The unit whose computation ends a chunk's backward or forward.
+std::uint32_t last_of_action(const Stage& s, std::uint32_t chunk, bool backward) {
+  if (!backward) return s.is_last(chunk) ? s.head_unit : boundary_unit(s, chunk, true);
+  return s.is_first(chunk) ? s.embedding_unit : boundary_unit(s, chunk, false);
+}
+
 // Without overlap the stage exchanges messages at certain points only: before every action or, with several
 // chunks, before every warm-up forward, every pair of forward and backward, and every cool-down backward (as
 // Megatron-LM's send_forward_backward_recv_forward_backward). Exchanging inside the pairs too would deadlock:
@@ -107,8 +113,10 @@ std::vector<StageStep> plan_messages(const Stage& s, const Order& order) {
     if (s.overlaps_pipe()) {
       if (i == 0) append_receive(s, order[i], steps[i].before);
       if (i + 1 < order.size()) append_receive(s, order[i + 1], steps[i].before);
-      append_send(s, order[i], steps[order[i].joined ? i + 1 : i].after);
-      if (order[i].joined && !steps[i + 1].after.empty()) steps[i + 1].after.back().joined = true;
+      std::vector<Message>& after = steps[order[i].joined == Joined::begins ? i + 1 : i].after;
+      const std::size_t others = after.size();
+      append_send(s, order[i], after);
+      if (order[i].joined != Joined::no && after.size() > others) after.back().joined = true;
     }
   }
   for (const std::size_t i : last)
@@ -147,8 +155,7 @@ BlockId MessageBlocks::block(const Message& m, bool grouped) {
     b.record(t.formal).wait(t.formal);
     b.wait(unit_done(s, b, boundary_unit(s, m.chunk, m.sends && !m.backward)));
     if (m.joined) {
-      const std::uint32_t other = 1 - m.chunk;
-      b.wait(unit_done(s, b, s.is_last(other) ? s.head_unit : boundary_unit(s, other, true)));
+      b.wait(unit_done(s, b, last_of_action(s, 1 - m.chunk, !m.backward)));
     }
   }
   const BlockId id = b.finish();

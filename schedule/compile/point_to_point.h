@@ -14,7 +14,7 @@ namespace orrery::schedule {
 struct Message {
   bool sends = false, backward = false;
   std::uint32_t chunk = 0, microbatch = 0;
-  bool joined = false;  // its value is there at the end of an F&B block, which the forward of the other chunk ends
+  bool joined = false;  // it leaves when an F&B block is over, in which the other chunk goes the other way
   bool operator==(const Message&) const = default;
 };
 

@@ -19,15 +19,17 @@ namespace {
 class Writer {
  public:
   explicit Writer(Stage& stage)
-      : stage_(stage), messages_(stage), gathers_(stage, [this](const auto& name, std::uint32_t unit, const auto& write) {
-          call(once(name, write), unit);
-        }) {
+      : stage_(stage),
+        messages_(stage),
+        gathers_(stage, [this](const auto& name, std::uint32_t unit, const auto& write) { call(once(name, write), unit); }),
+        calls_(&stage.program.calls) {
     embedding_uses_ = (stage.has_embedding ? 1 : 0) + (stage.tied_here ? 1 : 0);
     write_unit_blocks();
   }
 
   void begin();
   void step(const StageStep& step, std::uint32_t microbatch_step);
+  void both(const StageStep& backward, const StageStep& forward, std::uint32_t microbatch_step);  // F&B
   void end();
 
  private:
@@ -35,13 +37,15 @@ class Writer {
   // A block that is written when first needed.
   BlockId once(const std::string& key, const std::function<BlockId()>& write);
   void call(BlockId block, std::uint32_t unit);
+  void call_layer(const std::string& key, std::uint32_t unit, const std::function<BlockId()>& write,
+                  const std::function<std::vector<BlockId>()>& write_parts);
+  void compute(const StageStep& step);
   void send_and_receive(const std::vector<Message>& messages);
 
   void forward(std::uint32_t chunk, bool first);
   void backward(std::uint32_t chunk, bool whole, bool last);
   void weight_gradients(std::uint32_t chunk, bool last);
   void layers_forward(std::uint32_t chunk, bool first);
-  BlockId backward_block(std::uint32_t chunk, std::uint32_t layer, bool last);
   void layers_backward(std::uint32_t chunk, bool whole, bool last);
   struct Run {
     std::uint32_t begin = 0, end = 0;  // layers of the chunk
@@ -82,6 +86,9 @@ class Writer {
   MessageBlocks messages_;
   Gathers gathers_;
   std::map<std::string, BlockId> blocks_;
+  std::map<std::string, std::vector<BlockId>> parts_;  // of layers in F&B blocks
+  std::vector<Call>* calls_ = nullptr;                 // where calls go
+  bool interleaves_ = false;                           // an F&B block is being written
   std::uint32_t microbatch_ = 0, microbatch_step_ = 0;
   std::uint32_t layers_in_bucket_ = 0;
   int embedding_uses_ = 0;  // still to come, where input and weight gradients are apart
@@ -96,7 +103,16 @@ BlockId Writer::once(const std::string& key, const std::function<BlockId()>& wri
 }
 
 void Writer::call(BlockId block, std::uint32_t unit) {
-  stage_.program.calls.push_back({block, unit, microbatch_, microbatch_step_});
+  calls_->push_back({block, unit, microbatch_, microbatch_step_});
+}
+
+// A layer's block or, in an F&B block, its parts.
+void Writer::call_layer(const std::string& key, std::uint32_t unit, const std::function<BlockId()>& write,
+                        const std::function<std::vector<BlockId>()>& write_parts) {
+  if (!interleaves_) return call(once(key, write), unit);
+  auto known = parts_.find(key);
+  if (known == parts_.end()) known = parts_.emplace(key, write_parts()).first;
+  for (const BlockId part : known->second) call(part, unit);
 }
 
 // The blocks of units come first: they declare the buffers that gathers and messages refer to.
@@ -133,9 +149,37 @@ void Writer::send_and_receive(const std::vector<Message>& messages) {
 }
 
 void Writer::step(const StageStep& step, std::uint32_t microbatch_step) {
-  microbatch_ = step.action.microbatch;
   microbatch_step_ = microbatch_step;
   send_and_receive(step.before);
+  compute(step);
+  send_and_receive(step.after);
+}
+
+// One block of two: their calls in turn, so that each computes while the other's collectives are on their way. A
+// recomputed forward has the workspace of the other's, so there they follow one another.
+void Writer::both(const StageStep& backward, const StageStep& forward, std::uint32_t microbatch_step) {
+  microbatch_step_ = microbatch_step;
+  for (const StageStep* step : {&backward, &forward}) send_and_receive(step->before);
+  std::vector<Call> of_backward, of_forward;
+  interleaves_ = stage_.scenario.training.recompute == scenarios::Recompute::none;
+  calls_ = &of_backward;
+  compute(backward);
+  calls_ = &of_forward;
+  compute(forward);
+  calls_ = &stage_.program.calls;
+  const std::size_t turns = interleaves_ ? std::min(of_backward.size(), of_forward.size()) : 0;
+  for (std::size_t i = 0; i < turns; ++i) {
+    calls_->push_back(of_backward[i]);
+    calls_->push_back(of_forward[i]);
+  }
+  calls_->insert(calls_->end(), of_backward.begin() + static_cast<std::ptrdiff_t>(turns), of_backward.end());
+  calls_->insert(calls_->end(), of_forward.begin() + static_cast<std::ptrdiff_t>(turns), of_forward.end());
+  interleaves_ = false;
+  for (const StageStep* step : {&backward, &forward}) send_and_receive(step->after);
+}
+
+void Writer::compute(const StageStep& step) {
+  microbatch_ = step.action.microbatch;
   switch (step.action.kind) {
     case ActionKind::forward:
       forward(step.action.chunk, step.first_of_chunk);
@@ -150,7 +194,6 @@ void Writer::step(const StageStep& step, std::uint32_t microbatch_step) {
       weight_gradients(step.action.chunk, step.last_of_chunk);
       break;
   }
-  send_and_receive(step.after);
 }
 
 // --- forward
@@ -191,7 +234,8 @@ void Writer::layers_forward(std::uint32_t chunk, bool first_of_chunk) {
     mode.releases = gathers_.released_by(uses[l], false, false);
     mode.name += std::string(mode.frees_input ? ".dropping" : "") + (mode.sends_output ? ".outgoing" : "");
     if (mode.releases != 1) mode.name += mode.releases == 0 ? ".keeping" : ".releasing" + std::to_string(mode.releases);
-    call(once(mode.name, [&] { return layer_forward(stage_, mode); }), uses[l]);
+    call_layer(mode.name, uses[l], [&] { return layer_forward(stage_, mode); },
+               [&] { return layer_forward_parts(stage_, mode); });
   }
 }
 
@@ -264,16 +308,6 @@ void Writer::recompute(std::uint32_t from, std::uint32_t to) {
   }
 }
 
-BlockId Writer::backward_block(std::uint32_t chunk, std::uint32_t layer, bool last) {
-  const std::uint32_t releases = gathers_.released_by(layer, true, last);
-  std::string key = "layer.backward." + std::to_string(stage_.parity_of_chunk[chunk]);
-  if (releases != 1) key += ".releases" + std::to_string(releases);
-  return once(key, [&] {
-    stage_.gradient_parity = stage_.parity_of_chunk[chunk];
-    return layer_backward(stage_, releases);
-  });
-}
-
 // Layers in runs, last first: a run is recomputed as a whole, then goes backward. Layers that kept their activations are
 // runs of one.
 std::vector<Writer::Run> Writer::backward_runs(std::uint32_t chunk) const {
@@ -301,7 +335,17 @@ void Writer::layers_backward(std::uint32_t chunk, bool whole, bool last) {
     gathers_.until(position - 1);
     if (run.again) recompute(first + run.begin, first + run.end);
     for (std::uint32_t l = run.end; l > run.begin; --l) {
-      call(backward_block(chunk, first + l - 1, last), first + l - 1);
+      const std::uint32_t releases = gathers_.released_by(first + l - 1, true, last);
+      std::string key = "layer.backward." + std::to_string(stage_.parity_of_chunk[chunk]);
+      if (releases != 1) key += ".releases" + std::to_string(releases);
+      const auto whole_block = [&] {
+        stage_.gradient_parity = stage_.parity_of_chunk[chunk];
+        return layer_backward(stage_, releases);
+      };
+      call_layer(key, first + l - 1, whole_block, [&] {
+        stage_.gradient_parity = stage_.parity_of_chunk[chunk];
+        return layer_backward_parts(stage_, releases);
+      });
       if (!whole) continue;
       if (stage_.splits_backward) call(blocks_.at("layer.weight_gradients"), first + l - 1);
       layer_done(first + l - 1, first, last);
@@ -495,15 +539,25 @@ void write_program(Stage& s, const Order& order) {
   Writer writer(s);
   writer.begin();
   std::size_t next = 0;
+  const auto write_until = [&](std::size_t end, std::uint32_t microbatch_step) {
+    while (next < end) {
+      const bool joined = steps[next].action.joined == Joined::begins && next + 1 < end;
+      if (joined)
+        writer.both(steps[next], steps[next + 1], microbatch_step);
+      else
+        writer.step(steps[next], microbatch_step);
+      next += joined ? 2 : 1;
+    }
+  };
   for (const Stretch& stretch : stretches) {
-    for (; next < stretch.first; ++next) writer.step(steps[next], 0);
+    write_until(stretch.first, 0);
     const auto first_call = static_cast<std::uint32_t>(s.program.calls.size());
-    for (; next < stretch.first + stretch.actions; ++next) writer.step(steps[next], stretch.microbatches);
+    write_until(stretch.first + stretch.actions, stretch.microbatches);
     const auto end_call = static_cast<std::uint32_t>(s.program.calls.size());
     s.program.repeats.push_back({first_call, end_call - first_call, stretch.count});
     next = stretch.first + stretch.actions * stretch.count;
   }
-  for (; next < steps.size(); ++next) writer.step(steps[next], 0);
+  write_until(steps.size(), 0);
   writer.end();
   drop_idle_waits(s.program);
 }

@@ -66,7 +66,9 @@ std::vector<Stretch> stretches_of(const std::vector<StageStep>& steps, const Per
     while (i + run + p < steps.size() && alike(steps[i + run], steps[i + run + p], period.microbatches))
       ++run;
     const auto count = static_cast<std::uint32_t>(run / p + 1);
-    if (count >= kFewest) {
+    if (steps[i].action.joined == Joined::ends && count >= kFewest) {
+      ++i;  // a repetition does not begin in the middle of a joined pair
+    } else if (count >= kFewest) {
       stretches.push_back({.first = i, .actions = p, .count = count, .microbatches = period.microbatches});
       i += count * p;
     } else {

@@ -70,6 +70,9 @@ struct Stage {
   std::array<Life, 3> weights_life{Life::bound, Life::bound, Life::bound};
   std::array<Life, 3> gradients_life{Life::bound, Life::bound, Life::bound};
   std::uint32_t gradient_parity = 0;  // of the chunk whose backward is being written; see hidden_gradient
+  // The block that is being written runs together with another (F&B): its collectives have a stream of their own, and
+  // behind each of them it can be cut.
+  bool joined = false;
   bool splits_backward = false;  // weight gradients are another block: what it needs is kept (schedule of B and W)
   std::map<std::string, BufferId> named{};  // activations and workspace, declared at first use
 

@@ -21,6 +21,11 @@ Tensor reduce_rows(Stage& s, BlockBuilder& b, Tensor partial, const std::string&
 // The stream of backward collectives that a GEMM can hide.
 Stream hidden_stream(const Stage& s);
 
+// Of a collective in a block: `alone` or, where the block runs together with another, a stream of its own; and the place
+// behind it, where the other may go on. What a block begins with stays behind the computation before the block.
+Stream collective_stream(const Stage& s, const BlockBuilder& b, Stream alone);
+void may_cut(const Stage& s, BlockBuilder& b);
+
 // Shapes of GEMMs: y = x w^T, dx = dy w, dw += dy^T x.
 KernelShape forward_gemm(Tensor x, Tensor w);
 KernelShape input_gradient_gemm(Tensor dy, Tensor w);

@@ -249,6 +249,13 @@ const std::vector<NamedPlan>& placed_plans() {
        s.overlap.gradient_reduce = s.overlap.tensor_backward = s.overlap.parameter_gather = true;
        s.training.clip_gradient_norm = 0.1;
      }},
+  };
+  return kPlans;
+}
+
+const std::vector<NamedPlan>& dual_plans() {
+  using scenarios::PipelineSchedule;
+  static const std::vector<NamedPlan> kPlans = {
     {"PP2 DualPipe", [](Scenario& s) { asynchronous(s, PipelineSchedule::dual_pipe, 2, 1); }},
     {"PP4 DualPipe, clipping",
      [](Scenario& s) {
@@ -268,6 +275,19 @@ const std::vector<NamedPlan>& placed_plans() {
        asynchronous(s, PipelineSchedule::dual_pipe, 2, 1);
        s.offload.optimizer = scenarios::OffloadTarget::cpu;
      }},
+    {"TP2 SP x PP4 DualPipe, all overlapped, dropout",
+     [](Scenario& s) {
+       asynchronous(s, PipelineSchedule::dual_pipe, 4, 1);
+       sp(s);
+       s.model.dropout = s.training.dropout = 0.1;
+       s.overlap.tensor_backward = true;
+       s.training.clip_gradient_norm = 0.1;
+     }},
+    {"PP2 DualPipe, full recomputation",
+     [](Scenario& s) {
+       asynchronous(s, PipelineSchedule::dual_pipe, 2, 1);
+       s.training.recompute = scenarios::Recompute::full;
+     }},
     {"TP2 x PP2 DualPipe-V", [](Scenario& s) { asynchronous(s, PipelineSchedule::dual_pipe_v, 2, 1); tp(s); }},
   };
   return kPlans;
@@ -279,6 +299,7 @@ const std::vector<NamedPlan>& schedule_plans() {
   static const std::vector<NamedPlan> kPlans = [] {
     std::vector<NamedPlan> all = split_plans();
     all.insert(all.end(), placed_plans().begin(), placed_plans().end());
+    all.insert(all.end(), dual_plans().begin(), dual_plans().end());
     return all;
   }();
   return kPlans;

@@ -102,6 +102,24 @@ void draw_execution(Draws& d, Scenario& s) {
     s.offload.optimizer = scenarios::OffloadTarget::cpu;
 }
 
+// One of the schedules that compute while their messages are on the way, where the plan has what it needs.
+void draw_schedule(Draws& d, Scenario& s) {
+  using scenarios::PipelineSchedule;
+  scenarios::Parallel& p = s.parallel;
+  const std::int64_t m = s.training.global_batch / (s.training.micro_batch * p.dp);
+  std::vector<PipelineSchedule> choices;
+  for (std::size_t number = 0; number < scenarios::kPipelineSchedules; ++number) {
+    const auto schedule = static_cast<PipelineSchedule>(number);
+    const scenarios::PipelineTraits& traits = scenarios::traits(schedule);
+    const bool mirrored = traits.placement == scenarios::PlacementKind::mirrored;
+    const bool chunks_fit = (p.vpp == 1) == (traits.chunks == scenarios::Chunks::one);
+    if (!traits.sends_aside || !chunks_fit || (traits.splits_backward && p.zero >= 2)) continue;
+    if (m < traits.microbatches_per_rank * p.pp || (mirrored && (m % 2 != 0 || p.pp % 2 != 0))) continue;
+    choices.push_back(schedule);
+  }
+  if (!choices.empty()) p.schedule = choices[static_cast<std::size_t>(d.below(static_cast<std::int64_t>(choices.size())))];
+}
+
 std::string layers_text(const Scenario& s) {
   std::string text;
   for (const std::int64_t n : s.parallel.layers_of_stage) text += fmt::format(" {}", n);
@@ -119,6 +137,7 @@ Scenario random_plan(std::uint64_t number) {
   // A blocking interleaved exchange needs whole groups of microbatches.
   if (s.parallel.vpp > 1 && !s.overlap.pipeline)
     s.training.global_batch = s.training.micro_batch * s.parallel.dp * s.parallel.pp * (1 + d.below(2));
+  if (s.parallel.pp > 1 && s.overlap.pipeline && d.coin()) draw_schedule(d, s);
   resolve(s);
   return s;
 }

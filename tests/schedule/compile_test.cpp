@@ -314,6 +314,24 @@ TEST(Compile, SizeDoesNotDependOnMicrobatches) {
     EXPECT_EQ(size(64, static_cast<PipelineSchedule>(number)), size(32768, static_cast<PipelineSchedule>(number))) << number;
 }
 
+// In F&B a layer's forward and a layer's backward are cut behind their collectives and take turns.
+TEST(Compile, ForwardsAndBackwardsTakeTurnsInDualPipe) {
+  scenarios::Scenario scenario = small_scenario(
+      llama_style(8), {.tp = 2, .pp = 2, .vpp = 2, .microbatches = 8, .schedule = scenarios::PipelineSchedule::dual_pipe_v});
+  scenario.overlap.pipeline = true;
+  for (const Program& p : compile(scenario).programs) {
+    const auto ends_in_collective = [&](const Call& call, const char* name) {
+      const Block& block = p.block(call);
+      const Op& last = p.ops_of(block).back();
+      return block.name == name && is_collective(last.kind) && last.stream == Stream::tensor;
+    };
+    int turns = 0;
+    for (std::size_t c = 0; c + 1 < p.calls.size(); ++c)
+      if (ends_in_collective(p.calls[c], "layer.backward") && ends_in_collective(p.calls[c + 1], "layer.forward")) ++turns;
+    EXPECT_GT(turns, 0) << p.name;
+  }
+}
+
 // Activations at the peak, in bytes, of the rank that has most.
 std::int64_t most_activations(scenarios::PipelineSchedule schedule, std::int64_t m) {
   const std::int64_t vpp = scenarios::traits(schedule).chunks == scenarios::Chunks::one ? 1 : 2;
