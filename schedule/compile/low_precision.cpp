@@ -168,7 +168,7 @@ class Lowering {
     };
     const Tensor source{x.formal, x.offset, x.rows, x.columns, x.row_stride, 0};
     if (format_.measures_first) {
-      const Tensor largest = workspace(stage_, b_, "low.absmax", DataType::fp32, 1, 1);
+      const Tensor largest = workspace(stage_, b_, name + ".absmax", DataType::fp32, 1, 1);
       b_.add(OpKind::absmax, {in(Role::x, source), out(Role::y, largest)});
     }
     const Tensor low = local("");
