@@ -214,6 +214,8 @@ Element PlainMemory::element(BufferId buffer) const {
     case schedule::DataType::int32:
       return Element::int32;
     case schedule::DataType::byte:
+    case schedule::DataType::fp8:
+    case schedule::DataType::fp4:
       return Element::byte;
   }
   return Element::byte;
