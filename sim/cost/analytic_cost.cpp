@@ -117,6 +117,7 @@ class AnalyticCost final : public KernelCost {
         fp4_(kernel_device(cluster.gpu, cluster.gpu.peak(Precision::fp4))),
         host_(host_device(cluster)),
         pinned_(pinned) {
+    CHECK(cluster.gpu.peak(precision).value() > 0.0, cluster.gpu.name);
     CHECK(device_.peak > 0.0 && device_.hbm > 0.0 && device_.sms > 0.0, cluster.gpu.name);
     for (const hardware::KernelFit& fit : fits_) CHECK(fit.peak_fraction > 0.0, cluster.gpu.name, fit.source);
   }

@@ -81,7 +81,7 @@ TEST(ShardedStates, AreSharedByTheGroup) {
   EXPECT_EQ(states("deepspeed", 3, ""), 16);
   EXPECT_EQ(states("deepspeed", 3, R"("group": 8)"), 4 * 16);
   EXPECT_EQ(states("fsdp", 3, R"("group": 8)"), 4 * (4 + 4 + 8));
-  EXPECT_EQ(states("deepspeed", 3, R"("secondary_group": 8)"), 16 + 4 * 2);  // hpZ: 2 bytes / 8 more
+  EXPECT_EQ(states("deepspeed", 3, R"("secondary_group": 8, "max_live_elements": 0)"), 16 + 4 * 2);  // hpZ: 2 bytes / 8 more
 }
 
 // 2 m gathers a layer, m, 1, or m over all and m over the neighbours.
