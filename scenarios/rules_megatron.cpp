@@ -78,7 +78,7 @@ void main_parameters(Draft& d, Diagnostics& diagnostics) {
 
 void no_compression(Draft& d, Diagnostics& diagnostics) {
   if (!megatron(d) || d.scenario.compression.top_k == 0.0) return;
-  diagnostics.error(d.at("compression.top_k"),
+  diagnostics.warning(d.at("compression.top_k"),
                     "Megatron-LM sends whole gradients: it has no top-k compression",
                     "leave it out, or use framework \"orrery\"");
 }

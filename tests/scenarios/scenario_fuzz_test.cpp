@@ -56,7 +56,7 @@ std::vector<std::string> seeds() {
     "recompute": "full", "recompute_every": 2, "tokens": 3e11, "accumulation": 64)",
           .rest = R"("overlap": { "gradient_reduce": true, "bucket_size": "25 MiB", "prefetch_units": 2 },
   "kernels": { "fused_attention": false }, "recipe": { "gradient_bytes": 2 }, "offload": { "optimizer": "cpu" },
-  "compression": { "top_k": 0.0 }, "network": { "algorithm": "ring", "protocol": "simple" },
+  "compression": { "top_k": 0.01 }, "network": { "algorithm": "ring", "protocol": "simple" },
   "measured": { "step_time": "9.69 s", "peak_memory": "18.6 GB", "comm_fraction": 0.35 })"}),
       R"({ "base": "scenarios/korthikanti/530b-present-dp8.json", "cluster": { "nodes": 35 }, "training": { "global_batch": 280 } })",
   };
