@@ -110,7 +110,7 @@ TEST(ShardingClaims, MemoryDecidesLongBefore20B) {
   };
   Table table = {{"model", "DP", "ZeRO-1", "ZeRO-3", "TP8 x PP4"}};
   std::map<std::string, std::map<std::string, double>> speed;
-  for (const char* model : {"gpt-3b", "gpt-7b", "gpt-13b", "gpt-30b", "gpt-70b", "gpt3-175b"}) {
+  for (const char* model : {"gpt3-2.7b", "gpt-7b", "gpt-13b", "gpt-30b", "gpt-70b", "gpt3-175b"}) {
     std::vector<std::string> row = {model};
     for (const Plan& plan : plans) {
       std::vector<std::string> sets = plan.sets;
@@ -121,7 +121,7 @@ TEST(ShardingClaims, MemoryDecidesLongBefore20B) {
     }
     table.push_back(row);
   }
-  EXPECT_GT(speed["DP"]["gpt-3b"], 0.0);
+  EXPECT_GT(speed["DP"]["gpt3-2.7b"], 0.0);
   EXPECT_EQ(speed["DP"]["gpt-7b"], 0.0) << "18 B a parameter are 120 GB";
   EXPECT_GT(speed["ZeRO-3"]["gpt-30b"], 0.0);
   EXPECT_GT(speed["TP8 x PP4"]["gpt3-175b"], 0.0);
