@@ -106,7 +106,7 @@ TEST(ShardingClaims, MemoryDecidesLongBefore20B) {
       {"DP", {"framework=ddp", "parallel.zero=0"}},
       {"ZeRO-1", {"parallel.zero=1", "overlap.parameter_gather=true"}},
       {"ZeRO-3", {"framework=deepspeed", "parallel.zero=3"}},
-      {"TP8 x PP4", {"parallel.tp=8", "parallel.sp=true", "parallel.pp=4", "parallel.zero=1"}},
+      {"TP8 x PP4", {"parallel.tp=8", "parallel.sp=true", "parallel.pp=4", "parallel.zero=1", "parallel.layers_per_stage=balanced"}},
   };
   Table table = {{"model", "DP", "ZeRO-1", "ZeRO-3", "TP8 x PP4"}};
   std::map<std::string, std::map<std::string, double>> speed;

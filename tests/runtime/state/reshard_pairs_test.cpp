@@ -14,7 +14,7 @@ TEST_P(ReshardPairs, FromThisPlanToAll) {
     expect_reshards(a, GetParam(), 1);
   }
 }
-INSTANTIATE_TEST_SUITE_P(FromPlan, ReshardPairs, testing::Range<std::size_t>(0, 30));
+INSTANTIATE_TEST_SUITE_P(FromPlan, ReshardPairs, testing::Range<std::size_t>(0, 40));
 
 }  // namespace
 }  // namespace orrery::runtime
