@@ -25,6 +25,8 @@ void scaling_of_precision(Draft& d, Diagnostics& diagnostics) {
 void scaling_in_hardware(Draft& d, Diagnostics& diagnostics) {
   const hardware::Gpu& gpu = d.scenario.cluster.gpu;
   const Scaling scaling = d.scenario.recipe.scaling;
+  if ((scaling == Scaling::nvfp4) != (d.scenario.training.precision == hardware::Precision::fp4))
+    return;  // said above
   if (!low(d) || gpu.compute_capability == 0 || gpu.peak(d.scenario.training.precision).value() == 0.0)
     return;
   if ((scaling == Scaling::mx || scaling == Scaling::nvfp4) && gpu.compute_capability < 100)
