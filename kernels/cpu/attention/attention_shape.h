@@ -6,8 +6,22 @@
 
 #include <cmath>
 #include <cstdint>
+#include <span>
 
 namespace orrery::kernels {
+
+// Rows [row, row + count) of each sequence stand at the positions from `position` on. Where a sequence is spread over
+// ranks, an operand of the fused kernels holds a few such runs of it, in any order; they cover its rows.
+struct PositionRun {
+  std::int64_t row = 0, count = 0, position = 0;
+};
+
+// Calls visit(run); without runs, one in which row and position are the same.
+template <typename Visit>
+void for_each_run(std::span<const PositionRun> runs, std::int64_t rows, Visit&& visit) {
+  if (runs.empty()) return visit(PositionRun{0, rows, 0});
+  for (const PositionRun& run : runs) visit(run);
+}
 
 struct AttentionShape {
   std::int64_t batch = 1, sequence = 1;
@@ -16,7 +30,13 @@ struct AttentionShape {
   bool causal = true;                            // a key behind its query does not count
   bool alibi = false;                            // scores grow by slope * (key - query)
   std::int64_t first_head = 0, total_heads = 1;  // where this rank's heads lie in the model
+  // Fused kernels only: rows of k and v in a sequence (0: as many as queries), positions of the whole sequence (0: as
+  // many as queries), and which of them queries and keys are.
+  std::int64_t keys = 0, positions = 0;
+  std::span<const PositionRun> query_runs{}, key_runs{};
 
+  std::int64_t key_count() const { return keys > 0 ? keys : sequence; }
+  std::int64_t position_count() const { return positions > 0 ? positions : sequence; }
   std::int64_t group() const { return heads / kv_heads; }
   std::int64_t score_row(std::int64_t j, std::int64_t head, std::int64_t query) const {
     return (j * heads + head) * sequence + query;
@@ -30,8 +50,8 @@ struct AttentionShape {
 };
 
 // Dropout on the probabilities inside of the fused kernels; the backward draws the same mask again. A
-// probability's element (kernels/random.h) is global head * s² + query * s + key, its key that of its
-// sequence.
+// probability's element (kernels/random.h) is global head * s² + query * s + key, positions of the whole
+// sequence; its key is that of its sequence.
 struct AttentionDropout {
   double probability = 0.0;             // 0: none, and no keys
   const std::uint64_t* keys = nullptr;  // [batch]
@@ -40,7 +60,7 @@ struct AttentionDropout {
   double scale() const { return 1.0 / (1.0 - probability); }
   static std::int64_t element(const AttentionShape& a, std::int64_t head, std::int64_t query,
                               std::int64_t key) {
-    return ((a.first_head + head) * a.sequence + query) * a.sequence + key;
+    return ((a.first_head + head) * a.position_count() + query) * a.position_count() + key;
   }
 };
 

@@ -9,7 +9,12 @@
 // with dropout P o mask / (1 - p) in dV and dO Vᵀ o mask / (1 - p) in dS. Tiles behind the diagonal are left
 // out when causal. Cost, forward: 4 s² d FLOPs a head (half when causal), backward 10; working memory of a
 // thread: a few s x d. All arithmetic is in Wide<T>. q, k, v may be views into one buffer (fused qkv), their
-// gradients too. Instantiated for float, double, bf16, fp16; fused_attention_reference.h says the same in
+// gradients too.
+//
+// Queries and keys may be parts of a sequence at positions of their own (AttentionShape::query_runs, key_runs): then o
+// and lse are of these keys alone, 0 and -infinity where a query sees none, and merge.h puts parts together (Liu,
+// Zaharia, Abbeel: "Ring Attention with Blockwise Transformers", 2023). The backward takes o and lse of all keys, and
+// gives what these keys add. Instantiated for float, double, bf16, fp16; fused_attention_reference.h says the same in
 // simple loops.
 #pragma once
 

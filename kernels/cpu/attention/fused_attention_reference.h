@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "kernels/cpu/attention/fused_attention.h"
@@ -24,23 +25,34 @@ struct Head {
   double q(std::int64_t query, std::int64_t i) const { return value(in.q, row(query), q_column(i)); }
   double k(std::int64_t key, std::int64_t i) const { return value(in.k, row(key), k_column(i)); }
   double v(std::int64_t key, std::int64_t i) const { return value(in.v, row(key), k_column(i)); }
+  static std::int64_t position(std::span<const PositionRun> runs, std::int64_t row) {
+    for (const PositionRun& run : runs)
+      if (row >= run.row && row < run.row + run.count) return run.position + row - run.row;
+    return row;
+  }
+  std::int64_t distance(std::int64_t query, std::int64_t key) const {
+    return position(a.key_runs, key) - position(a.query_runs, query);
+  }
+  bool sees(std::int64_t query, std::int64_t key) const { return !a.causal || distance(query, key) <= 0; }
   double score(std::int64_t query, std::int64_t key) const {
     double dot = 0.0;
     for (std::int64_t i = 0; i < a.head_dim; ++i) dot += q(query, i) * k(key, i);
-    return dot * a.scale() + (a.alibi ? a.alibi_slope(head) * static_cast<double>(key - query) : 0.0);
+    return dot * a.scale() + (a.alibi ? a.alibi_slope(head) * static_cast<double>(distance(query, key)) : 0.0);
   }
+  // -infinity where the query sees no key.
   double log_sum_exp(std::int64_t query) const {
-    double largest = score(query, 0), sum = 0.0;
-    for (std::int64_t key = 1; key < a.visible_keys(query); ++key)
-      largest = std::max(largest, score(query, key));
-    for (std::int64_t key = 0; key < a.visible_keys(query); ++key)
-      sum += std::exp(score(query, key) - largest);
+    double largest = -std::numeric_limits<double>::infinity(), sum = 0.0;
+    for (std::int64_t key = 0; key < a.key_count(); ++key)
+      if (sees(query, key)) largest = std::max(largest, score(query, key));
+    for (std::int64_t key = 0; key < a.key_count(); ++key)
+      if (sees(query, key)) sum += std::exp(score(query, key) - largest);
     return largest + std::log(sum);
   }
   // 1 / (1 - p), or 0 where dropped.
   double kept(std::int64_t query, std::int64_t key) const {
     if (!dropout.drops()) return 1.0;
-    const auto element = static_cast<std::uint64_t>(AttentionDropout::element(a, head, query, key));
+    const auto element = static_cast<std::uint64_t>(AttentionDropout::element(
+        a, head, position(a.query_runs, query), position(a.key_runs, key)));
     return draw(dropout.keys[j], element) < drop_threshold(dropout.probability) ? 0.0 : dropout.scale();
   }
 };
@@ -55,7 +67,8 @@ void attention_forward(const AttentionShape& a, const AttentionInput<T>& in, con
         const double total = head.log_sum_exp(query);
         if (lse.exists()) put(lse, j * a.heads + h, query, total);
         std::vector<double> row(static_cast<std::size_t>(a.head_dim));
-        for (std::int64_t key = 0; key < a.visible_keys(query); ++key) {
+        for (std::int64_t key = 0; key < a.key_count(); ++key) {
+          if (!head.sees(query, key)) continue;
           const double p = std::exp(head.score(query, key) - total) * head.kept(query, key);
           for (std::int64_t i = 0; i < a.head_dim; ++i)
             row[static_cast<std::size_t>(i)] += p * head.v(key, i);
@@ -81,7 +94,8 @@ void add_query(const Head<T>& head, const AttentionSaved<T>& saved, std::int64_t
   double inner = 0.0;
   for (std::int64_t i = 0; i < a.head_dim; ++i)
     inner += dout(i) * value(saved.o, head.row(query), head.q_column(i));
-  for (std::int64_t key = 0; key < a.visible_keys(query); ++key) {
+  for (std::int64_t key = 0; key < a.key_count(); ++key) {
+    if (!head.sees(query, key)) continue;
     const double p = std::exp(head.score(query, key) - total), kept = head.kept(query, key);
     double dp = 0.0;
     for (std::int64_t i = 0; i < a.head_dim; ++i) dp += dout(i) * head.v(key, i) * kept;

@@ -55,9 +55,9 @@ void turn(T* first, std::int64_t half, const W* cosine, const W* sine, W directi
 template <typename T>
 void rotate(const RotaryShape& r, Matrix<T> x, Wide<T> direction) {
   const std::int64_t half = r.head_dim / 2;
-  const auto& table = rotary_table<Wide<T>>(r.head_dim, (x.rows + r.batch - 1) / r.batch);
+  const auto& table = rotary_table<Wide<T>>(r.head_dim, r.first_position + (x.rows + r.batch - 1) / r.batch);
   for (std::int64_t row = 0; row < x.rows; ++row) {
-    const std::int64_t position = row / r.batch;
+    const std::int64_t position = r.first_position + row / r.batch;
     const Wide<T>*cosine = table.cosine.data() + position * half, *sine = table.sine.data() + position * half;
     for (std::int64_t head = 0; head < x.columns; head += r.head_dim)
       turn(x.row(row) + head, half, cosine, sine, direction);

@@ -1,5 +1,5 @@
 // Rotary positions (Su et al.: "RoFormer", 2021), the "rotate half" form of GPT-NeoX and Llama: in each head,
-// elements i and i + d/2 turn by position * 10000^(-2i/d), position = row / batch. In place. Angles are
+// elements i and i + d/2 turn by position * 10000^(-2i/d), position = first_position + row / batch. In place. Angles are
 // computed in double, once for a (d, positions) in a table that the thread keeps; the turning is bound by
 // memory, in Wide<T>. Instantiated for float, double, bf16, fp16; rotary_reference.h says the same in simple
 // loops.
@@ -15,6 +15,7 @@ namespace orrery::kernels {
 struct RotaryShape {
   std::int64_t batch = 1;
   std::int64_t head_dim = 2;  // even; divides the columns
+  std::int64_t first_position = 0;
 };
 
 // Turns every head of x [T x heads*d]: q, and k likewise.

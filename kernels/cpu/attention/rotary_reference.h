@@ -13,7 +13,7 @@ template <typename T>
 void rotary(const RotaryShape& r, Matrix<T> x, double direction) {
   const std::int64_t half = r.head_dim / 2;
   for (std::int64_t row = 0; row < x.rows; ++row) {
-    const std::int64_t position = row / r.batch;
+    const std::int64_t position = r.first_position + row / r.batch;
     for (std::int64_t head = 0; head < x.columns; head += r.head_dim)
       for (std::int64_t i = 0; i < half; ++i) {
         const double frequency =
