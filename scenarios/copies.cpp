@@ -6,7 +6,7 @@ namespace orrery::scenarios {
 
 std::string why_copies_drift(const Scenario& s) {
   const Parallel& p = s.parallel;
-  if (p.dp == 1 || s.compression.top_k <= 0.0 || s.compression.top_k >= 1.0) return {};
+  if (p.replicas() == 1 || s.compression.top_k <= 0.0 || s.compression.top_k >= 1.0) return {};
   if (p.tp > 1)
     return fmt::format("the tp={} ranks that share norms and biases each select their own top_k={} of the gradients", p.tp,
                        s.compression.top_k);

@@ -28,6 +28,7 @@ enum Known : std::uint32_t {
   kPolicyKnown = 1U << 7,  // overlap, kernels, recipe, ...
   kChunksKnown = 1U << 8,  // vpp and the schedule
   kDpKnown = 1U << 9,      // dp alone: stated (rightly or not), or solved
+  kContextKnown = 1U << 12,  // how cp is divided
 };
 
 enum class LayerSplit : std::uint8_t { even, even_with_embedding, balanced, balanced_memory, listed };

@@ -50,6 +50,11 @@ std::vector<Field> parallel_fields() {
        "Rank order, fastest-varying first; cp may be left out (it then stands in front of dp), ep decides nothing.",
        "\"tp-pp-dp\""},
       {"parallel.cp", "integer", "1", "Context-parallel ways: the positions of a sequence are cut.", "1"},
+      {"parallel.cp_method", "`ring`, `all_gather`, `ulysses`, `hybrid`", kPolicy,
+       "How attention sees all positions: keys and values go around a ring, or are gathered; or heads are exchanged for "
+       "positions; or that within groups of `ulysses` ranks and the ring among them.",
+       "\"ring\""},
+      {"parallel.ulysses", "integer", "cp with `ulysses`, else 1", "`hybrid`: of the cp ranks, how many exchange heads.", "1"},
       {"parallel.ep", "integer", "1", "Expert-parallel ways.", "1"},
       {"parallel.etp", "integer", "tp", "Tensor-parallel ways of experts; etp x ep divides tp x cp x dp.", "1"},
   };

@@ -59,6 +59,7 @@ Policy deepspeed_policy() {
   p.stages_buckets = true;
   p.prefetch_elements = 50'000'000;
   p.max_live_elements = p.max_reuse_elements = 1'000'000'000;
+  p.context_method = ContextMethod::ulysses;
   p.kernels = eager();
   p.vocab_divisible_by = 1;
   return p;

@@ -42,6 +42,7 @@ struct Policy {
   bool fp32_shards = false;
   // ZeRO-3: what is used again within so many elements stays, up to so many live ones; 0: nothing does.
   std::int64_t max_live_elements = 0, max_reuse_elements = 0;
+  ContextMethod context_method = ContextMethod::ring;
   Kernels kernels;
   std::int64_t vocab_divisible_by = 128;
 };

@@ -17,7 +17,7 @@ constexpr std::int64_t kRanksMax = 1'000'000;
 
 PlanFacts facts_of(const Draft& d) {
   const Scenario& s = d.scenario;
-  PlanFacts plan{s.parallel.zero, s.parallel.dp, s.parallel.schedule, s.parallel.pp, 0};
+  PlanFacts plan{s.parallel.zero, s.parallel.replicas(), s.parallel.schedule, s.parallel.pp, 0};
   if (d.knows(kModelKnown))
     plan.layer_elements = models::count(models::layer_parameters(s.model)) / s.parallel.tp;
   if (d.knows(kModelKnown)) plan.head_elements = s.model.vocab * s.model.hidden / s.parallel.tp;

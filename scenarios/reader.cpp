@@ -101,6 +101,8 @@ void read_parallel(Draft& d, ObjectReader& r) {
   p.tp = r.integer("tp", {.fallback = 1, .min = 1, .max = kWaysMax});
   p.pp = r.integer("pp", {.fallback = 1, .min = 1, .max = kWaysMax});
   p.cp = r.integer("cp", {.fallback = 1, .min = 1, .max = kWaysMax});
+  p.context_method = r.choice<ContextMethod>("cp_method", policy_of(d.scenario.framework).context_method, context_words());
+  p.ulysses = r.integer("ulysses", {.fallback = 1, .min = 1, .max = kWaysMax});
   p.ep = r.integer("ep", {.fallback = 1, .min = 1, .max = kWaysMax});
   p.etp = r.integer("etp", {.fallback = p.tp, .min = 1, .max = kWaysMax});
   p.sequence_parallel = r.boolean("sp", false);

@@ -73,6 +73,7 @@ std::string render_policies() {
   table += row("`sharding.max_live_elements`, `max_reuse_elements`", [](const Policy& p) {
     return p.max_live_elements == 0 ? std::string("0") : fmt::format("{}M", p.max_live_elements / 1'000'000);
   });
+  table += row("`parallel.cp_method`", [](const Policy& p) { return "`" + word(p.context_method) + "`"; });
   table += row("`kernels.fused_attention`", [](const Policy& p) { return text(p.kernels.fused_attention); });
   table += row("`kernels.fused_softmax`", [](const Policy& p) { return text(p.kernels.fused_softmax); });
   table +=

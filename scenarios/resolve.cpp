@@ -23,6 +23,7 @@ Scenario resolve_scenario(const Json& json, Diagnostics& diagnostics) {
   apply(precision_rules(), draft, found);
   apply(sharding_rules(), draft, found);
   apply(pipeline_rules(), draft, found);
+  apply(context_rules(), draft, found);
   apply(size_rules(), draft, found);
   if (!found.has_errors()) apply(advice_rules(), draft, found);
   for (const Diagnostic& each : found.all())

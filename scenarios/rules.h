@@ -32,6 +32,7 @@ const std::vector<Rule>& torch_rules();
 const std::vector<Rule>& precision_rules();  // which GPUs and shapes have low-precision products
 const std::vector<Rule>& sharding_rules();   // can states be spread so, and gathered weights stay so long
 const std::vector<Rule>& pipeline_rules();   // does the pipeline schedule go with the rest
+const std::vector<Rule>& context_rules();    // do sequence, heads and kernels go with context parallelism
 const std::vector<Rule>& size_rules();       // is it computable
 const std::vector<Rule>& advice_rules();     // legal, but probably not meant: warnings
 

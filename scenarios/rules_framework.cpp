@@ -15,10 +15,6 @@ void refuse_later(const Draft& d, const char* path, std::int64_t ways, const cha
   if (ways > 1) diagnostics.error(d.at(path), fmt::format("{} is not supported yet", what), "leave it out, or set it to 1");
 }
 
-void context_later(Draft& d, Diagnostics& diagnostics) {
-  refuse_later(d, "parallel.cp", d.scenario.parallel.cp, "context parallelism", diagnostics);
-}
-
 void experts_later(Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = d.scenario.parallel;
   refuse_later(d, "parallel.ep", p.ep, "expert parallelism", diagnostics);
@@ -179,7 +175,6 @@ const std::vector<Rule>& framework_rules() {
   static const std::vector<Rule> rules = {
       {"deepspeed pipeline", "DeepSpeed: ZeRO-2 and 3 exclude pipeline parallelism", kParallelKnown, 0,
        zero_with_pipeline},
-      {"context", "context parallelism comes later", kParallelKnown, 0, context_later},
       {"experts", "expert parallelism comes later", kParallelKnown, 0, experts_later},
       {"ddp", "DDP: neither tp nor pp nor ZeRO-2 or 3", kParallelKnown, 0, ddp_is_data_parallel},
       {"tied embedding", "ZeRO-2 and 3 in a pipeline need untied embeddings", kModelKnown | kParallelKnown, 0,

@@ -50,7 +50,7 @@ void sp_needs_tp(Draft& d, Diagnostics& diagnostics) {
 void sequence_divides(Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = d.scenario.parallel;
   const std::int64_t s = d.scenario.training.sequence_length;
-  if (!p.sequence_parallel || s % p.tp == 0) return;
+  if (!p.sequence_parallel || p.cp > 1 || s % p.tp == 0) return;  // with cp: rules_context.cpp
   diagnostics.error(d.at("training.sequence_length"),
                     fmt::format("sequence_length={} does not divide over tp={} (sp is on)", s, p.tp),
                     fmt::format("use {}, or set sp to false", alternatives(nearest_multiples(s, p.tp))));

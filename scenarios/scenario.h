@@ -22,6 +22,7 @@ enum class Recompute : std::uint8_t { none, selective, full };
 enum class Optimizer : std::uint8_t { adam, sgd, sgd_momentum };
 // How the operands of low-precision products are scaled (schedule/compile/low_precision.h).
 enum class Scaling : std::uint8_t { none, delayed, current, block, mx, nvfp4 };
+enum class ContextMethod : std::uint8_t { ring, all_gather, ulysses, hybrid };
 enum class OffloadTarget : std::uint8_t { none, cpu };
 enum class Algorithm : std::uint8_t { automatic, ring, tree, nvls, nvls_tree };
 enum class Protocol : std::uint8_t { automatic, ll, ll128, simple };
@@ -29,6 +30,8 @@ enum class Protocol : std::uint8_t { automatic, ll, ll128, simple };
 struct Parallel {
   std::int64_t tp = 1, pp = 1, dp = 1, vpp = 1;  // vpp: model chunks (virtual stages) per rank
   std::int64_t cp = 1;                           // context parallelism: ranks that share a sequence's positions
+  ContextMethod context_method = ContextMethod::ring;
+  std::int64_t ulysses = 1;                      // of the cp, those that exchange heads: 1, cp, or between (hybrid)
   std::int64_t ep = 1, etp = 1, edp = 1;         // the grid of experts: etp x ep x edp = tp x cp x dp in a stage
   bool sequence_parallel = false;
   int zero = 0;  // 0: DDP; 1, 2, 3

@@ -6,6 +6,7 @@
 namespace orrery::scenarios {
 
 void solve_world(Draft& draft, Diagnostics& diagnostics);
+void solve_context(Draft& draft, Diagnostics& diagnostics);  // ulysses
 void solve_batch(Draft& draft, Diagnostics& diagnostics);
 void solve_chunks(Draft& draft, Diagnostics& diagnostics);  // vpp and the schedule
 void split_layers(Draft& draft, Diagnostics& diagnostics);  // layers_of_stage

@@ -58,6 +58,14 @@ const Words<Scaling>& scaling_words() {
   return words;
 }
 
+const Words<ContextMethod>& context_words() {
+  static const Words<ContextMethod> words = {{"ring", ContextMethod::ring},
+                                             {"all_gather", ContextMethod::all_gather},
+                                             {"ulysses", ContextMethod::ulysses},
+                                             {"hybrid", ContextMethod::hybrid}};
+  return words;
+}
+
 const Words<OffloadTarget>& offload_words() {
   static const Words<OffloadTarget> words = {{"none", OffloadTarget::none}, {"cpu", OffloadTarget::cpu}};
   return words;

@@ -19,6 +19,7 @@ const Words<Recompute>& recompute_words();
 const Words<Optimizer>& optimizer_words();
 const Words<hardware::Precision>& precision_words();
 const Words<Scaling>& scaling_words();
+const Words<ContextMethod>& context_words();
 const Words<OffloadTarget>& offload_words();
 const Words<Algorithm>& algorithm_words();
 const Words<Protocol>& protocol_words();
@@ -36,6 +37,7 @@ inline std::string word(Recompute v) { return word(recompute_words(), v); }
 inline std::string word(Optimizer v) { return word(optimizer_words(), v); }
 inline std::string word(hardware::Precision v) { return word(precision_words(), v); }
 inline std::string word(Scaling v) { return word(scaling_words(), v); }
+inline std::string word(ContextMethod v) { return word(context_words(), v); }
 inline std::string word(Algorithm v) { return word(algorithm_words(), v); }
 inline std::string word(Protocol v) { return word(protocol_words(), v); }
 

@@ -34,7 +34,7 @@ GroupKind kind_of_group(const Schedule& schedule, std::uint8_t group) {
   };
   static constexpr std::array table = {
       Named{"pipe_backward", GroupKind::pipe}, Named{"context", GroupKind::context},
-      Named{"ring", GroupKind::context},       Named{"ulysses", GroupKind::context},
+      Named{"ulysses", GroupKind::context},
       Named{"gradient", GroupKind::data},      Named{"shard", GroupKind::data},
       Named{"replica", GroupKind::data},       Named{"secondary", GroupKind::data},
       Named{"gradient_node", GroupKind::data}, Named{"gradient_across", GroupKind::data},

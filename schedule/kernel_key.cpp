@@ -29,6 +29,8 @@ Family family_of(OpKind kind) {
     case OpKind::cast:
     case OpKind::absmax:
     case OpKind::add:
+    case OpKind::split_columns:
+    case OpKind::join_columns:
     case OpKind::dropout_forward:
     case OpKind::dropout_backward:
     case OpKind::gradient_norm:
@@ -61,6 +63,7 @@ Family family_of(OpKind kind) {
     case OpKind::rotary_backward:
     case OpKind::attention_forward:
     case OpKind::attention_backward:
+    case OpKind::attention_merge:
     case OpKind::attention_scores:
     case OpKind::attention_context:
     case OpKind::attention_dprobabilities:
@@ -138,6 +141,8 @@ class KeyMaker {
       word(shape_.causal ? "causal" : "full");
       word_if(shape_.alibi, "alibi");
       word_if(fused && shape_.dropout > 0.0, "dropout");
+      word_if(fused && op_.peer != 0, "step");  // keys of another member of the ring: no diagonal
+      if (fused && shape_.keys > shape_.sequence) word("keys" + std::to_string(shape_.keys / shape_.sequence));
     }
   }
 
@@ -163,7 +168,7 @@ class KeyMaker {
     const bool fixed = op_.kind == OpKind::add || op_.kind == OpKind::position_forward ||
                        op_.kind == OpKind::top_k_apply || op_.kind == OpKind::gradient_norm ||
                        op_.kind == OpKind::rotary_backward || op_.kind == OpKind::cross_entropy_backward ||
-                       op_.kind == OpKind::adam || op_.kind == OpKind::sgd || op_.kind == OpKind::cpu_adam;
+                       op_.kind == OpKind::attention_merge || op_.kind == OpKind::adam || op_.kind == OpKind::sgd || op_.kind == OpKind::cpu_adam;
     if (fixed) return false;
     const auto* result =
         std::find_if(kResults.begin(), kResults.end(), [&](Role role) { return writes(role); });

@@ -3,7 +3,7 @@
 // up.
 //
 // The name says what changes the kernel's code, joined by dots: op kind (gemm with its layout), norm kind,
-// activation, causal or full, alibi, which optional operands are there (bias, residual, dropout's mask, a
+// activation, causal or full, alibi, whose keys (of another member of a ring, "step"; of n members, "keysn"), which optional operands are there (bias, residual, dropout's mask, a
 // weight copy), whether the result is accumulated, and last the types of its floating-point operands in the
 // order of Role, repetitions left out:
 //

@@ -1,7 +1,8 @@
 // Arithmetic of each kind. Attention: one s x s product of all heads is 2 s^2 d heads b FLOPs; forward has
 // two of them (scores, context), backward four (dP, dV, dQ, dK). A fused causal kernel skips the upper half
 // of the square and its backward recomputes the scores: 5 products, 2.5 x forward (Dao 2023,
-// "FlashAttention-2", section 4.1). Bytes count each view once; look-ups touch only the rows they look up.
+// "FlashAttention-2", section 4.1). The same half holds for a rank's part of a sequence: cut in zig-zag, its queries see
+// half of the keys of each member of the ring, and of all of them together (docs/models/context.md). Bytes count each view once; look-ups touch only the rows they look up.
 // Cost: a few additions an op.
 #include "schedule/kernel_work.h"
 
@@ -12,9 +13,9 @@
 namespace orrery::schedule {
 namespace {
 
-// FLOPs of one full s x s product over all heads of all sequences.
+// FLOPs of one full product, queries x keys, over all heads of all sequences.
 double square_product(const KernelShape& s) {
-  return 2.0 * s.sequence * s.sequence * s.head_dim * s.heads * s.batch;
+  return 2.0 * s.sequence * (s.keys > 0 ? s.keys : s.sequence) * s.head_dim * s.heads * s.batch;
 }
 
 // How many s x s products the definition of attention has in this op.

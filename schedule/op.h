@@ -25,6 +25,8 @@ enum class OpKind : std::uint8_t {
   cast,   // y = x, in another type; several y: one kernel that writes each (a quantised copy and its transpose)
   absmax,  // y = the largest |x|: the pass before a cast that scales by it
   add,    // y += x
+  split_columns,  // y: the shape.n equal column blocks of x, one behind the other: [T x n w] to [n T x w]
+  join_columns,   // and back
   input,  // tokens and labels of one microbatch, host to device: writes tokens [T x 1], labels [T x 1]
 
   // Linear algebra.
@@ -48,6 +50,7 @@ enum class OpKind : std::uint8_t {
   head_norm_backward,  // dx, dw (dx written)
   attention_forward,   // fused: o, lse [heads*b x s] from q, k, v
   attention_backward,  // fused: dq, dk, dv from do, q, k, v, o, lse
+  attention_merge,     // o, lse of more keys: x and stats, the o and lse of a part, are added to o, lse
   attention_scores,    // separate kernels: y[b*heads x s x s] = q k^T * scale
   softmax_forward,     // y = softmax(x + causal mask (+ ALiBi)), rows of s
   softmax_backward,    // dx = y * (dy - sum(dy * y))
@@ -118,7 +121,7 @@ enum class Stream : std::uint8_t {
   compute, tensor, data, pipe_send_forward, pipe_recv_forward, pipe_send_backward, pipe_recv_backward,
   // For chunks whose stages run against the order of the ranks (ZB-V, DualPipe): one stream for both ways would let a
   // message to one neighbour wait for one to the other, which may wait for the first.
-  pipe_send_forward_2, pipe_recv_forward_2, pipe_send_backward_2, pipe_recv_backward_2,
+  pipe_send_forward_2, pipe_recv_forward_2, pipe_send_backward_2, pipe_recv_backward_2, context,
   to_host, to_device, cpu, host,  // host: host_wait only
 };
 inline constexpr std::size_t kStreams = static_cast<std::size_t>(Stream::host) + 1;
@@ -147,6 +150,7 @@ struct KernelShape {
   std::int64_t m = 0, n = 0, k = 0;        // GEMM: [m x k] x [k x n]
   std::int32_t batch = 0, sequence = 0;    // attention, rotary, position
   std::int32_t heads = 0, kv_heads = 0, head_dim = 0;
+  std::int32_t keys = 0;                   // fused attention: of a sequence, where not as many as queries
   Layout layout = Layout::tn;
   Reduce reduce = Reduce::sum;
   Norm norm = Norm::layer_norm;

@@ -6,6 +6,7 @@
 
 #include "kernels/bench/ceilings.h"
 #include "kernels/cpu/attention/fused_attention.h"
+#include "kernels/cpu/attention/merge.h"
 #include "kernels/cpu/attention/rotary.h"
 #include "kernels/cpu/attention/separate_attention.h"
 #include "kernels/cpu/attention/softmax.h"
@@ -80,6 +81,31 @@ void BM_FusedBackward(benchmark::State& state) {
   });
 }
 
+// A step of a ring of two with balanced causal halves: all queries see the first half of another member's keys, or the
+// second half of the queries all of them: half the work of a square, as on the diagonal.
+template <typename T>
+void BM_FusedStep(benchmark::State& state) {
+  AttentionShape a = shape_of(state.range(0), 8, 8, 64);
+  const std::int64_t half = a.sequence / 2;
+  const bool earlier = state.range(1) != 0;
+  const std::vector<PositionRun> outer{{0, half, 0}, {half, half, 3 * half}}, inner{{0, 2 * half, half}};
+  a.positions = 4 * half;
+  a.query_runs = earlier ? inner : outer;
+  a.key_runs = earlier ? outer : inner;
+  Operands<T> x(a);
+  against_blas(state, product_flops(a, 2.0), [&] { attention_forward(a, x.input(), {}, x.o.out(), x.lse.out()); });
+}
+
+// The sum of two parts, in 32 bits.
+template <typename T>
+void BM_Merge(benchmark::State& state) {
+  const AttentionShape a = shape_of(8192, 32, 32, 128);
+  Operands<T> x(a);
+  Numbers<Wide<T>> sum(8192, 4096), lse(a.heads, a.sequence);
+  against_stream(state, 8192.0 * 4096.0 * (sizeof(T) + 2.0 * sizeof(Wide<T>)),
+                 [&] { attention_merge<T>(a, x.o.in(), x.lse.in(), sum.view(), lse.view()); });
+}
+
 enum class Product { scores, context, dvalue };
 
 template <typename T, Product product>
@@ -139,6 +165,11 @@ void fused_shapes(benchmark::internal::Benchmark* b) {
       ->Args({1024, 8, 8, 80, 0})
       ->Args({1024, 8, 8, 64, 10});
 }
+void step_shapes(benchmark::internal::Benchmark* b) {
+  ceiling_benchmark(b);
+  b->ArgNames({"s", "earlier"})->Args({1024, 0})->Args({1024, 1});
+}
+void one_shape(benchmark::internal::Benchmark* b) { ceiling_benchmark(b); }
 void separate_shapes(benchmark::internal::Benchmark* b) {
   ceiling_benchmark(b);
   b->ArgNames({"s", "d"})->Args({256, 64})->Args({1024, 64})->Args({1024, 128});
@@ -156,6 +187,10 @@ BENCHMARK(BM_FusedForward<float>)->Apply(fused_shapes);
 BENCHMARK(BM_FusedForward<bf16>)->Apply(fused_shapes);
 BENCHMARK(BM_FusedBackward<float>)->Apply(fused_shapes);
 BENCHMARK(BM_FusedBackward<bf16>)->Apply(fused_shapes);
+BENCHMARK(BM_FusedStep<float>)->Apply(step_shapes);
+BENCHMARK(BM_FusedStep<bf16>)->Apply(step_shapes);
+BENCHMARK(BM_Merge<float>)->Apply(one_shape);
+BENCHMARK(BM_Merge<bf16>)->Apply(one_shape);
 BENCHMARK(BM_Separate<float, Product::scores>)->Apply(separate_shapes);
 BENCHMARK(BM_Separate<float, Product::context>)->Apply(separate_shapes);
 BENCHMARK(BM_Separate<float, Product::dvalue>)->Apply(separate_shapes);

@@ -25,8 +25,15 @@ void write_input(const CpuJob& job, const PerformContext& c) {
     CHECK(out.count() == count && out.stride == out.columns, "an input of another size", out.count());
     return {out.data, static_cast<std::size_t>(count)};
   };
-  fill_microbatch(*job.tokens, {o.call().step, c.placement.first_sequence(), job.batch, job.sequence}, place(Role::tokens),
-                  place(Role::labels));
+  const schedule::ContextPlace context = c.placement.context();
+  const std::vector<schedule::PositionRun> positions = schedule::positions_of(context, job.sequence);
+  fill_microbatch(*job.tokens,
+                  {.step = o.call().step,
+                   .first_sequence = c.placement.first_sequence(),
+                   .batch = job.batch,
+                   .length = job.sequence * context.ring * context.ulysses,
+                   .positions = positions},
+                  place(Role::tokens), place(Role::labels));
 }
 
 bool is_optimizer(OpKind kind) { return kind == OpKind::adam || kind == OpKind::cpu_adam || kind == OpKind::sgd; }

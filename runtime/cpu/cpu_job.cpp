@@ -14,6 +14,10 @@ CpuJob cpu_job(const schedule::Schedule& schedule, const TokenSource& tokens, bo
     job.sequence = std::max<std::int64_t>(job.sequence, shape.sequence);
   }
   for (const schedule::Program& program : schedule.programs)
+    for (const schedule::Op& op : program.ops)
+      if (op.kind == schedule::OpKind::input && op.view_count > 0)
+        job.sequence = program.views_of(op).front().count() / job.batch;
+  for (const schedule::Program& program : schedule.programs)
     for (const schedule::Buffer& buffer : program.buffers)
       job.scales_loss = job.scales_loss || (buffer.kind == schedule::BufferKind::activation &&
                                             buffer.type == schedule::DataType::fp16 && !in_double);
@@ -52,10 +56,19 @@ std::int64_t Placement::first_sequence() const {
   return (index_in(schedule::kData) * job_.schedule->microbatches + call_.op().microbatch) * job_.batch;
 }
 
-std::int64_t Placement::first_row(std::int64_t rows) const {
-  if (call_.shape().sequence_sharded) return shard_index() * rows;
-  CHECK(rows == job_.batch * job_.sequence, "neither a microbatch's rows nor marked as a shard of them", rows);
-  return 0;
+std::vector<Placement::RowRun> Placement::row_runs(std::int64_t rows) const {
+  const bool sharded = call_.shape().sequence_sharded;
+  CHECK(rows * (sharded ? shard_count() : 1) == job_.batch * job_.sequence,
+        "neither a microbatch's rows nor marked as a shard of them", rows);
+  const std::int64_t first = sharded ? shard_index() * rows : 0;
+  std::vector<RowRun> runs;
+  for (const schedule::PositionRun& run : schedule::positions_of(context(), job_.sequence)) {
+    const std::int64_t begin = std::max(first, run.row * job_.batch),
+                       end = std::min(first + rows, (run.row + run.count) * job_.batch);
+    if (begin < end)
+      runs.push_back({begin - first, end - begin, run.position * job_.batch + begin - run.row * job_.batch});
+  }
+  return runs;
 }
 
 const std::uint64_t* Placement::dropout_keys() const {

@@ -9,13 +9,15 @@
 #include "runtime/data/tokens.h"
 #include "runtime/executor/device.h"
 #include "schedule/ir.h"
+#include "schedule/positions.h"
 
 namespace orrery::runtime {
 
 struct CpuJob {
   const schedule::Schedule* schedule = nullptr;
   const TokenSource* tokens = nullptr;
-  std::int64_t batch = 1, sequence = 1;  // of a microbatch
+  std::int64_t batch = 1;     // sequences of a microbatch
+  std::int64_t sequence = 1;  // positions of each that a rank has
   bool in_double = false;
   bool scales_loss = false;              // fp16
 };
@@ -30,7 +32,12 @@ class Placement {
   std::int64_t shard_count() const;
   std::int64_t layer() const;                       // of the model; embedding -1, head -2
   std::int64_t first_sequence() const;              // global number of the microbatch's first sequence
-  std::int64_t first_row(std::int64_t rows) const;  // of a hidden state of which `rows` rows are here
+  schedule::ContextPlace context() const { return schedule::context_place(*job_.schedule, call_.plan->rank); }
+  // A hidden state of which `rows` rows are here: runs of rows, and the microbatch's row that each begins with.
+  struct RowRun {
+    std::int64_t row, count, of_microbatch;
+  };
+  std::vector<RowRun> row_runs(std::int64_t rows) const;
   // Keys of the op's dropout for each sequence of the microbatch; valid until this thread asks again.
   const std::uint64_t* dropout_keys() const;
 

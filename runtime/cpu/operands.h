@@ -41,6 +41,16 @@ bool is_stored_as(Element element) {
   return false;
 }
 
+// Some of the rows; what is absent stays so.
+template <typename T>
+Matrix<T> rows_of(Matrix<T> m, std::int64_t first, std::int64_t count) {
+  return m.exists() ? Matrix<T>{m.row(first), count, m.columns, m.stride} : m;
+}
+template <typename T>
+Out<T> rows_of(Out<T> out, std::int64_t first, std::int64_t count) {
+  return {rows_of(out.view, first, count), out.adds};
+}
+
 class Operands {
  public:
   Operands(const OpCall& call, bool in_double) : call_(call), in_double_(in_double) {}

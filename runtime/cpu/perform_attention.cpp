@@ -1,5 +1,6 @@
 // Attention, rotary positions and softmax: fused kernels, and the separate ones around the matrix of scores.
 #include "kernels/cpu/attention/fused_attention.h"
+#include "kernels/cpu/attention/merge.h"
 #include "kernels/cpu/attention/rotary.h"
 #include "kernels/cpu/attention/separate_attention.h"
 #include "kernels/cpu/attention/softmax.h"
@@ -8,9 +9,27 @@
 namespace orrery::runtime {
 namespace {
 
-// The shape counts this rank's heads; they are consecutive in the model, in tensor rank order.
+// Positions of queries and keys as kernels take them.
+struct Runs {
+  std::vector<kernels::PositionRun> queries, keys;
+  std::int64_t whole = 0;
+};
+
+Runs position_runs(const PerformContext& c) {
+  const schedule::AttentionPositions p =
+      schedule::attention_positions(c.placement.context(), c.operands.shape(), c.operands.call().op().op->peer);
+  Runs runs;
+  runs.whole = p.whole;
+  for (const schedule::PositionRun& run : p.queries) runs.queries.push_back({run.row, run.count, run.position});
+  for (const schedule::PositionRun& run : p.keys) runs.keys.push_back({run.row, run.count, run.position});
+  return runs;
+}
+
+// The shape counts this rank's heads; they are consecutive in the model, in tensor rank order, and within a tensor rank in
+// the order of those that exchange heads.
 kernels::AttentionShape attention_shape(const PerformContext& c) {
   const schedule::KernelShape& s = c.operands.shape();
+  const schedule::ContextPlace place = c.placement.context();
   return {.batch = s.batch,
           .sequence = s.sequence,
           .heads = s.heads,
@@ -18,8 +37,8 @@ kernels::AttentionShape attention_shape(const PerformContext& c) {
           .head_dim = s.head_dim,
           .causal = s.causal,
           .alibi = s.alibi,
-          .first_head = c.placement.shard_index() * s.heads,
-          .total_heads = c.placement.shard_count() * s.heads};
+          .first_head = (c.placement.shard_index() * place.ulysses + place.ulysses_index) * s.heads,
+          .total_heads = c.placement.shard_count() * place.ulysses * s.heads};
 }
 
 kernels::AttentionDropout attention_dropout(const PerformContext& c) {
@@ -33,7 +52,12 @@ void fused(const PerformContext& c, bool forward) {
     using T = typename decltype(t)::Type;
     using W = kernels::Wide<T>;
     const kernels::AttentionInput<T> in{o.in<T>(Role::q), o.in<T>(Role::k), o.in<T>(Role::v)};
-    const kernels::AttentionShape a = attention_shape(c);
+    const Runs runs = position_runs(c);
+    kernels::AttentionShape a = attention_shape(c);
+    a.keys = o.shape().keys;
+    a.positions = runs.whole;
+    a.query_runs = runs.queries;
+    a.key_runs = runs.keys;
     const kernels::AttentionDropout dropout = attention_dropout(c);
     if (forward) return kernels::attention_forward<T>(a, in, dropout, o.out<T>(Role::o), o.out<W>(Role::lse));
     kernels::attention_backward<T>(a, in, {o.in<T>(Role::dout), o.in<T>(Role::o), o.in<W>(Role::lse)}, dropout,
@@ -43,14 +67,27 @@ void fused(const PerformContext& c, bool forward) {
 
 void rotate(const PerformContext& c, Role q, Role k, bool forward) {
   const Operands& o = c.operands;
-  const kernels::RotaryShape shape{.batch = o.shape().batch, .head_dim = o.shape().head_dim};
+  kernels::RotaryShape shape{.batch = o.shape().batch, .head_dim = o.shape().head_dim};
   for (const Role role : {q, k}) {
     if (!o.has(role)) continue;
     with_float(o.type(role), [&](auto t) {
       using T = typename decltype(t)::Type;
-      forward ? kernels::rotary_forward<T>(shape, o.place<T>(role)) : kernels::rotary_backward<T>(shape, o.place<T>(role));
+      for (const Placement::RowRun& run : c.placement.row_runs(o.view(o.need(role)).rows)) {
+        shape.first_position = run.of_microbatch / shape.batch;
+        const Matrix<T> rows = rows_of(o.place<T>(role), run.row, run.count);
+        forward ? kernels::rotary_forward<T>(shape, rows) : kernels::rotary_backward<T>(shape, rows);
+      }
     });
   }
+}
+
+void merge(const PerformContext& c) {
+  const Operands& o = c.operands;
+  with_float(o.type(Role::x), [&](auto t) {
+    using T = typename decltype(t)::Type;
+    using W = kernels::Wide<T>;
+    kernels::attention_merge<T>(attention_shape(c), o.in<T>(Role::x), o.in<W>(Role::stats), o.place<W>(Role::o), o.place<W>(Role::lse));
+  });
 }
 
 // Score-shaped views may be flat; kernels want a row for each query.
@@ -103,6 +140,7 @@ bool perform_attention(const PerformContext& c) {
   if (kind == OpKind::rotary_backward) return rotate(c, Role::dq, Role::dk, false), true;
   if (kind == OpKind::attention_forward || kind == OpKind::attention_backward)
     return fused(c, kind == OpKind::attention_forward), true;
+  if (kind == OpKind::attention_merge) return merge(c), true;
   if (kind == OpKind::softmax_forward || kind == OpKind::softmax_backward)
     return softmax(c, kind == OpKind::softmax_forward), true;
   bool performed = false;

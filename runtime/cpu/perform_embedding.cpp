@@ -31,16 +31,22 @@ void embed(const PerformContext& c, bool forward) {
 void position(const PerformContext& c, bool forward) {
   const Operands& o = c.operands;
   const std::int64_t rows = o.view(o.need(forward ? Role::y : Role::dy)).rows;
-  const kernels::Positions positions{c.job.batch, c.placement.first_row(rows)};
+  const auto runs = c.placement.row_runs(rows);
   if (forward)
     return with_float(o.type(Role::w), [&](auto t) {
       using T = typename decltype(t)::Type;
-      kernels::position_forward<T>(o.in<T>(Role::w), positions, o.place<T>(Role::y));
+      for (const Placement::RowRun& run : runs)
+        kernels::position_forward<T>(o.in<T>(Role::w), {c.job.batch, run.of_microbatch},
+                                     rows_of(o.place<T>(Role::y), run.row, run.count));
     });
   with_gradient(o.type(Role::dy), o.type(Role::dw), [&](auto t, auto g) {
     using T = typename decltype(t)::Type;
     using G = typename decltype(g)::Type;
-    kernels::position_backward<T, G>(o.in<T>(Role::dy), positions, o.out<G>(Role::dw));
+    auto dw = o.out<G>(Role::dw);
+    for (const Placement::RowRun& run : runs) {
+      kernels::position_backward<T, G>(rows_of(o.in<T>(Role::dy), run.row, run.count), {c.job.batch, run.of_microbatch}, dw);
+      dw.adds = true;
+    }
   });
 }
 

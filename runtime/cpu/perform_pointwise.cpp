@@ -49,7 +49,23 @@ void copy_all(const Operands& o, bool adds) {
   }
 }
 
-kernels::Dropout dropout_of(const PerformContext& c, std::int64_t rows, std::int64_t columns) {
+// Column block i of the wide side is block i of rows of the high one.
+void cut_columns(const Operands& o) {
+  const bool splits = o.call().op().op->kind == OpKind::split_columns;
+  with_float(o.type(Role::x), [&](auto t) {
+    using T = typename decltype(t)::Type;
+    const Matrix<T> x = o.place<T>(Role::x), y = o.place<T>(Role::y);
+    const Matrix<T>&wide = splits ? x : y, &high = splits ? y : x;
+    for (std::int64_t i = 0; i < o.shape().n; ++i) {
+      const Matrix<T> columns{wide.data + i * high.columns, wide.rows, high.columns, wide.stride};
+      const Matrix<T> rows = rows_of(high, i * wide.rows, wide.rows);
+      kernels::cast<T, T>(splits ? columns : rows, {splits ? rows : columns, false});
+    }
+  });
+}
+
+// Of rows of hidden states that begin with this row of the microbatch, or of attention probabilities.
+kernels::Dropout dropout_of(const PerformContext& c, std::int64_t first_row, std::int64_t columns) {
   kernels::Dropout d;
   const schedule::KernelShape& s = c.operands.shape();
   d.probability = s.dropout;
@@ -62,7 +78,7 @@ kernels::Dropout dropout_of(const PerformContext& c, std::int64_t rows, std::int
     d.first_head = c.placement.shard_index() * s.heads;
     d.queries = d.total_columns = s.sequence;
   } else {
-    d.first_row = c.placement.first_row(rows);
+    d.first_row = first_row;
   }
   return d;
 }
@@ -81,8 +97,11 @@ void dropout(const PerformContext& c, bool forward) {
       x = {x.data, x.count() / s, s, s};
       y.view = {y.view.data, y.view.count() / s, s, s};
       mask = {mask.data, mask.count() / s, s, s};
+      return kernels::dropout_forward<T>(dropout_of(c, 0, x.columns), x, y, mask);
     }
-    kernels::dropout_forward<T>(dropout_of(c, x.rows, x.columns), x, y, mask);
+    for (const Placement::RowRun& run : c.placement.row_runs(x.rows))
+      kernels::dropout_forward<T>(dropout_of(c, run.of_microbatch, x.columns), rows_of(x, run.row, run.count),
+                                  rows_of(y, run.row, run.count), rows_of(mask, run.row, run.count));
   });
 }
 
@@ -92,8 +111,14 @@ void bias_dropout_add(const PerformContext& c, bool forward) {
     return with_float(o.type(Role::x), [&](auto t) {
       using T = typename decltype(t)::Type;
       const auto x = o.in<T>(Role::x);
-      kernels::bias_dropout_add_forward<T>(dropout_of(c, x.rows, x.columns), x, o.row<T>(Role::bias),
-                                           o.in<T>(Role::residual), o.out<T>(Role::y), o.place<std::uint8_t>(Role::mask));
+      const auto part = [&](std::int64_t row, std::int64_t count, std::int64_t of_microbatch) {
+        kernels::bias_dropout_add_forward<T>(
+            dropout_of(c, of_microbatch, x.columns), rows_of(x, row, count), o.row<T>(Role::bias),
+            rows_of(o.in<T>(Role::residual), row, count), rows_of(o.out<T>(Role::y), row, count),
+            rows_of(o.place<std::uint8_t>(Role::mask), row, count));
+      };
+      if (o.shape().dropout <= 0.0) return part(0, x.rows, 0);
+      for (const Placement::RowRun& run : c.placement.row_runs(x.rows)) part(run.row, run.count, run.of_microbatch);
     });
   const Element gradient = o.has(Role::dbias) ? o.type(Role::dbias) : o.type(Role::dy);
   with_gradient(o.type(Role::dy), gradient, [&](auto t, auto g) {
@@ -128,6 +153,7 @@ bool perform_pointwise(const PerformContext& c) {
   if (kind == OpKind::fill) fill(o);
   else if (kind == OpKind::add) copy_all(o, true);
   else if (kind == OpKind::cast || kind == OpKind::copy_to_host || kind == OpKind::copy_to_device) copy_all(o, false);
+  else if (kind == OpKind::split_columns || kind == OpKind::join_columns) cut_columns(o);
   else if (kind == OpKind::activation_forward || kind == OpKind::activation_backward)
     activation(c, kind == OpKind::activation_forward);
   else if (kind == OpKind::dropout_forward || kind == OpKind::dropout_backward)

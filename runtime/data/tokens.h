@@ -13,6 +13,8 @@
 #include <span>
 #include <string>
 
+#include "schedule/positions.h"
+
 namespace orrery::runtime {
 
 struct SequenceKey {
@@ -46,9 +48,11 @@ struct MicrobatchKey {
   std::int64_t step = 0;
   std::int64_t first_sequence = 0;  // (data index * microbatches + microbatch) * batch
   std::int64_t batch = 1;           // sequences
-  std::int64_t length = 1;          // positions
+  std::int64_t length = 1;          // positions of a sequence
+  // Where the rows are a part of each sequence: which positions, in which order; empty: all of them.
+  std::span<const schedule::PositionRun> positions{};
 };
-// Both of batch * length elements.
+// Both of batch * positions elements.
 void fill_microbatch(const TokenSource& source, const MicrobatchKey& key, std::span<std::int32_t> tokens,
                      std::span<std::int32_t> labels);
 

@@ -72,7 +72,10 @@ class Writer {
         groups_(schedule.groups),
         rank_(rank),
         tensor_(index_in(schedule::kTensor)),
-        data_(index_in(schedule::kData)) {}
+        data_(index_in(schedule::kData)) {
+    const std::uint8_t gradient = schedule::find_group(schedule, "gradient");
+    if (gradient != schedule::kNoGroup) data_ = index_in(gradient);
+  }
 
   StateLayout take() {
     const std::vector<UnitBuffers> buffers = find_buffers(program_);

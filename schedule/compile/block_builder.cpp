@@ -1,6 +1,7 @@
 #include "schedule/compile/block_builder.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/check.h"
@@ -215,17 +216,19 @@ void BlockBuilder::set_lifetimes() {
   for (std::size_t f = 0; f < formals_.size(); ++f) {
     if (lives_[f] == Life::bound) continue;
     View* first = nullptr;
-    std::size_t last_op = ops_.size();
+    std::array<std::size_t, kStreams> last_users{};  // 1 + the op
     for (std::size_t i = 0; i < ops_.size(); ++i)
       for (View& v : ops_[i].views)
         if (v.formal == f) {
           if (first == nullptr) first = &v;
-          last_op = i;
+          last_users[static_cast<std::size_t>(ops_[i].op.stream)] = i + 1;
         }
     CHECK(first != nullptr, name_, program_.buffers[formals_[f].buffer.index()].name);
     if (lives_[f] != Life::dies) first->allocates = true;
     if (lives_[f] == Life::born) continue;
-    const std::size_t at = release_point(last_op);
+    std::size_t at = 0;
+    for (const std::size_t user : last_users)
+      if (user > 0) at = std::max(at, release_point(user - 1));
     std::vector<View>& views = ops_[at].views;
     const auto view =
         std::find_if(views.rbegin(), views.rend(), [&](const View& v) { return v.formal == f; });

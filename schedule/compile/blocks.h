@@ -61,6 +61,7 @@ enum DropoutSite : int {
 // not exist.
 struct LayerTensors {
   Tensor norm1, qkv, normed_qk, out, lse, probabilities, probability_mask, dropped, branch1, mask1;
+  Tensor exchanged, exchanged_out;  // q, k, v and the output of this rank's heads (ulysses)
   Tensor middle, norm2, up, activated, branch2, mask2;
 };
 LayerTensors layer_tensors(Stage& s, BlockBuilder& b, Life life, Life linear_inputs_life);

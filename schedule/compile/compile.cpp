@@ -34,7 +34,9 @@ bool needs_backward_group(const scenarios::Parallel& p) {
 void append_further(std::vector<Group>& groups, const scenarios::Parallel& p) {
   if (needs_backward_group(p)) groups.push_back(axis("pipe_backward", p.pp_stride, p.pp));
   if (p.cp > 1) {
-    groups.push_back(axis("context", p.cp_stride, p.cp));
+    // Heads are exchanged inside, between neighbours; the ring is among those that are left.
+    if (p.cp > p.ulysses) groups.push_back(axis("context", p.cp_stride * p.ulysses, p.cp / p.ulysses));
+    if (p.ulysses > 1) groups.push_back(axis("ulysses", p.cp_stride, p.ulysses));
     groups.push_back(axis("gradient", std::min(p.cp_stride, p.dp_stride), p.replicas()));
   }
 }

@@ -7,6 +7,7 @@
 // own, and what they read is kept until then: the inputs of the four linear layers, of what the forward saved, and
 // the gradients of their outputs. Those of norms and biases stay with the input gradient.
 #include "schedule/compile/blocks.h"
+#include "schedule/compile/context_parallel.h"
 #include "schedule/compile/gradients.h"
 #include "schedule/compile/low_precision.h"
 #include "schedule/compile/tensor_parallel.h"
@@ -127,10 +128,14 @@ void fused_core_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tenso
                          const QueryKeyValue& d) {
   if (s.scenario.training.recompute == scenarios::Recompute::selective) {
     b.set_phase(Phase::recompute);
-    write_fused_attention(
-        s, b, t, workspace(s, b, "attention.out_again", s.activation_type, t.out.rows, t.out.columns));
+    if (s.context_parallel())
+      write_context_core_again(s, b, t);
+    else
+      write_fused_attention(
+          s, b, t, workspace(s, b, "attention.out_again", s.activation_type, t.out.rows, t.out.columns));
     b.set_phase(Phase::backward);
   }
+  if (s.context_parallel()) return write_context_backward(s, b, t, dout, d);
   const QueryKeyValue a = attention_inputs(s, t);
   b.add(OpKind::attention_backward,
         {in(Role::dout, dout), in(Role::q, a.q), in(Role::k, a.k), in(Role::v, a.v), in(Role::o, t.out),
@@ -192,7 +197,7 @@ Tensor attention_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tens
   const Tensor dqkv = output_gradient(s, b, "dqkv", s.z.query + 2 * s.z.kv, Life::born);
   const QueryKeyValue raw = split(s, dqkv);
   QueryKeyValue behind = raw;
-  if (t.normed_qk.exists()) {
+  if (s.model().qk_norm) {
     const Tensor d = workspace(s, b, "dnormed_qk", s.activation_type, s.z.tokens, s.z.query + s.z.kv);
     behind.q = columns_of(d, 0, s.z.query);
     behind.k = columns_of(d, s.z.query, s.z.kv);
@@ -204,7 +209,7 @@ Tensor attention_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tens
   if (s.model().position == models::PositionKind::rotary)
     b.add(OpKind::rotary_backward, {accumulate(Role::dq, behind.q), accumulate(Role::dk, behind.k)},
           attention_shape(s));
-  if (t.normed_qk.exists()) head_norms_backward(s, b, t, behind, raw);
+  if (s.model().qk_norm) head_norms_backward(s, b, t, behind, raw);
   if (s.model().qkv_bias)
     b.add(OpKind::bias_backward,
           {in(Role::dy, dqkv), accumulate(Role::dbias, gradient_of(s, b, kLayer, "attention.query_bias",

@@ -3,6 +3,7 @@
 // token and layer, in bytes at 16 bits without tensor parallelism (Korthikanti et al. 2022, section 4.1, GPT
 // with dropout and separate attention): 34 h + 5 a s.
 #include "schedule/compile/blocks.h"
+#include "schedule/compile/context_parallel.h"
 #include "schedule/compile/low_precision.h"
 #include "schedule/compile/tensor_parallel.h"
 
@@ -58,6 +59,27 @@ QueryKeyValue attention_inputs(const Stage& s, const LayerTensors& t) {
   return r;
 }
 
+namespace {
+
+// q, k and v as made, and, where heads are exchanged, as attention reads them: then that is what is saved, and what was
+// made is needed again for the norms of heads only.
+void add_qkv(Stage& s, BlockBuilder& b, Life life, LayerTensors& t) {
+  const Sizes& z = s.z;
+  const bool exchanged = s.ulysses() > 1, normed = s.model().qk_norm;
+  const auto tensor = [&](const char* name, bool saved, std::int64_t rows, std::int64_t columns) {
+    if (!saved && life == Life::dies) return Tensor{};  // the backward does without
+    return layer_tensor(s, b, name, s.activation_type, saved ? life : Life::local, rows, columns);
+  };
+  const std::int64_t columns = z.query + 2 * z.kv;
+  t.qkv = tensor("qkv", !exchanged || normed, z.tokens, columns);
+  if (normed) t.normed_qk = tensor("normed_qk", !exchanged, z.tokens, z.query + z.kv);
+  if (!exchanged) return;
+  t.exchanged = tensor("qkv.exchanged", true, z.tokens * s.ulysses(), columns / s.ulysses());
+  t.exchanged_out = tensor("attention.out_exchanged", true, z.tokens * s.ulysses(), z.query / s.ulysses());
+}
+
+}  // namespace
+
 LayerTensors layer_tensors(Stage& s, BlockBuilder& b, Life life, Life linear_inputs_life) {
   const Sizes& z = s.z;
   const DataType type = s.activation_type;
@@ -71,11 +93,11 @@ LayerTensors layer_tensors(Stage& s, BlockBuilder& b, Life life, Life linear_inp
   };
   LayerTensors t;
   t.norm1 = row("norm1", linear_inputs_life);
-  t.qkv = layer_tensor(s, b, "qkv", type, life, z.tokens, z.query + 2 * z.kv);
-  if (s.model().qk_norm) t.normed_qk = layer_tensor(s, b, "normed_qk", type, life, z.tokens, z.query + z.kv);
+  add_qkv(s, b, life, t);
   const std::int64_t score_rows = z.batch * z.heads * z.sequence;
   if (kernels.fused_attention) {
-    t.lse = layer_tensor(s, b, "attention.lse", DataType::fp32, core, z.batch * z.heads, z.sequence);
+    t.lse = layer_tensor(s, b, "attention.lse", DataType::fp32, core, z.batch * z.heads / s.ulysses(),
+                         z.sequence * s.ulysses());
   } else {
     const DataType kept = kernels.softmax_fp32_copy ? DataType::fp32 : type;
     t.probabilities = layer_tensor(s, b, "attention.probabilities", kept, core, score_rows, z.sequence);
@@ -176,7 +198,9 @@ void write_qkv(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x) {
 // From norm1's output, gathered, to the output projection's partial sums.
 Tensor write_attention(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x) {
   write_qkv(s, b, t, x);
-  if (s.scenario.kernels.fused_attention) {
+  if (s.context_parallel()) {
+    write_context_attention(s, b, t, t.out);
+  } else if (s.scenario.kernels.fused_attention) {
     write_fused_attention(s, b, t, t.out);
   } else {
     write_probabilities(s, b, t);

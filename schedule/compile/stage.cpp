@@ -11,7 +11,7 @@ Sizes local_sizes(const scenarios::Scenario& sc) {
   const std::int64_t tp = sc.parallel.tp;
   Sizes z;
   z.batch = sc.training.micro_batch;
-  z.sequence = sc.training.sequence_length;
+  z.sequence = sc.training.sequence_length / sc.parallel.cp;
   z.tokens = z.batch * z.sequence;
   z.local_tokens = sc.parallel.sequence_parallel ? z.tokens / tp : z.tokens;
   z.hidden = a.hidden;

@@ -20,7 +20,7 @@ namespace orrery::schedule {
 
 // Local (per rank) sizes of one microbatch and one layer.
 struct Sizes {
-  std::int64_t tokens = 0;  // T = micro_batch * sequence
+  std::int64_t tokens = 0;  // T = micro_batch * the positions that are here, sequence / cp
   std::int64_t local_tokens =
       0;  // rows of the residual stream here: T / tp under sequence parallelism, else T
   std::int64_t hidden = 0;
@@ -85,6 +85,10 @@ struct Stage {
   // Whose members hold the same dense weights: over it gradients are reduced, and ZeRO shards (or over a part of it).
   std::int64_t replicas() const { return scenario.parallel.replicas(); }
   std::uint8_t gradient_group() const { return shard.gradient_group; }
+  // Context parallelism: members of the ring, ranks that exchange heads (schedule/positions.h).
+  bool context_parallel() const { return scenario.parallel.cp > 1; }
+  std::int64_t ring() const { return scenario.parallel.cp / scenario.parallel.ulysses; }
+  std::int64_t ulysses() const { return scenario.parallel.ulysses; }
   int zero() const { return replicas() > 1 ? scenario.parallel.zero : 0; }
   // ZeRO-3: units of layers gathered ahead.
   std::uint32_t prefetch(bool backward) const {

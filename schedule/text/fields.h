@@ -95,6 +95,7 @@ void for_each_shape_field(Shape& s, Visit&& visit) {
   visit("m", s.m), visit("n", s.n), visit("k", s.k);
   visit("batch", s.batch), visit("sequence", s.sequence);
   visit("heads", s.heads), visit("kv_heads", s.kv_heads), visit("head_dim", s.head_dim);
+  visit("keys", s.keys);
   visit("layout", s.layout), visit("reduce", s.reduce), visit("norm", s.norm),
       visit("activation", s.activation);
   visit("causal", s.causal), visit("alibi", s.alibi), visit("sequence_sharded", s.sequence_sharded);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 #include "schedule/kernel_work.h"
@@ -23,6 +24,8 @@ constexpr Operands kOperands[] = {
     {OpKind::cast, "x y"},
     {OpKind::absmax, "x y"},
     {OpKind::add, "x y"},
+    {OpKind::split_columns, "x y"},
+    {OpKind::join_columns, "x y"},
     {OpKind::input, "[tokens labels]"},
     {OpKind::gemm, ""},
     {OpKind::bias_backward, "dy dbias"},
@@ -38,6 +41,7 @@ constexpr Operands kOperands[] = {
     {OpKind::head_norm_backward, "dy x w dx dw"},
     {OpKind::attention_forward, "q k v o lse"},
     {OpKind::attention_backward, "dout q k v o lse dq dk dv"},
+    {OpKind::attention_merge, "x stats o lse"},
     {OpKind::attention_scores, "q k y"},
     {OpKind::softmax_forward, "x y"},
     {OpKind::softmax_backward, "dy y dx"},
@@ -203,9 +207,15 @@ struct Checker {
       add("has a shape without batch, sequence, heads, kv_heads (a divisor of heads) and head_dim");
     if (op.kind == OpKind::cast && (total(Role::x) == 0 || total(Role::y) % total(Role::x) != 0))
       equal(Role::x, Role::y);
-    if (op.kind == OpKind::add || op.kind == OpKind::copy_to_host ||
-        op.kind == OpKind::copy_to_device)
+    if (op.kind == OpKind::add || op.kind == OpKind::copy_to_host || op.kind == OpKind::copy_to_device ||
+        op.kind == OpKind::split_columns || op.kind == OpKind::join_columns)
       equal(Role::x, Role::y);
+    const bool cut = op.kind == OpKind::split_columns || op.kind == OpKind::join_columns;
+    if (cut && (k.n < 1 || total(op.kind == OpKind::split_columns ? Role::y : Role::x) % k.n != 0))
+      add("has a shape of {} column blocks", k.n);
+    if (op.kind == OpKind::attention_merge) equal(Role::x, Role::o), equal(Role::stats, Role::lse);
+    if (k.keys < 0 || (k.keys > 0 && k.keys % std::max(k.sequence, 1) != 0))
+      add("has {} keys for {} queries: neither as many nor a multiple", k.keys, k.sequence);
     if (op.kind == OpKind::norm_forward || op.kind == OpKind::dropout_forward) equal(Role::x, Role::y);
     if (op.kind == OpKind::norm_backward || op.kind == OpKind::dropout_backward) equal(Role::dy, Role::dx);
     if (op.kind == OpKind::bias_dropout_add_forward) equal(Role::x, Role::y);

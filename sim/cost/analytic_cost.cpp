@@ -61,6 +61,8 @@ bool reduces(OpKind kind) {
     case OpKind::fill:
     case OpKind::cast:
     case OpKind::add:
+    case OpKind::split_columns:
+    case OpKind::join_columns:
     case OpKind::input:
     case OpKind::gemm:
     case OpKind::embedding_forward:
@@ -69,6 +71,7 @@ bool reduces(OpKind kind) {
     case OpKind::rotary_backward:
     case OpKind::attention_forward:
     case OpKind::attention_backward:
+    case OpKind::attention_merge:
     case OpKind::attention_scores:
     case OpKind::attention_context:
     case OpKind::attention_dprobabilities:
@@ -129,7 +132,7 @@ class AnalyticCost final : public KernelCost {
       const double bytes = static_cast<double>((work.read + work.written).count());
       const hardware::KernelFit& fit = fits_[static_cast<std::size_t>(*of)];
       const KernelDevice& device = device_of(program, op);
-      return {Duration::from_seconds_up(kernel_seconds(*of, op.kind, shape, bytes, {fit, device})), Origin::modelled,
+      return {Duration::from_seconds_up(kernel_seconds(*of, op, shape, bytes, {fit, device})), Origin::modelled,
               fit.residual_low, fit.residual_high};
     }
     return host_time(program, op, shape);
@@ -152,9 +155,10 @@ class AnalyticCost final : public KernelCost {
     return device_;
   }
 
-  double kernel_seconds(KernelClass of, OpKind kind, const KernelShape& shape, double bytes,
+  double kernel_seconds(KernelClass of, const schedule::Op& op, const KernelShape& shape, double bytes,
                         const Machine& machine) const {
     const auto& [fit, device] = machine;
+    const OpKind kind = op.kind;
     switch (of) {
       case KernelClass::gemm: {
         GemmCall call = kind == OpKind::gemm ? linear_product(shape) : attention_product(kind, shape);
@@ -166,6 +170,8 @@ class AnalyticCost final : public KernelCost {
         AttentionCall call;
         call.batch = shape.batch;
         call.sequence = shape.sequence;
+        call.keys = shape.keys;
+        call.diagonal = op.peer == 0;
         call.heads = shape.heads;
         call.head_dim = shape.head_dim;
         call.causal = shape.causal;
@@ -222,6 +228,9 @@ std::optional<KernelClass> kernel_class(OpKind kind) {
     case OpKind::cast:
     case OpKind::absmax:
     case OpKind::add:
+    case OpKind::split_columns:
+    case OpKind::join_columns:
+    case OpKind::attention_merge:
     case OpKind::bias_backward:
     case OpKind::embedding_forward:
     case OpKind::embedding_backward:

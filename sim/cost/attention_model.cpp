@@ -13,10 +13,11 @@ constexpr double kBackwardFlops = 10.0;  // five products: q k^T again, dv, dp, 
 double attention_seconds(const AttentionCall& call, const KernelDevice& device, const hardware::KernelFit& fit) {
   const double s = call.sequence;
   const double block = std::min(kBlockRows, s);
-  const double pairs = call.causal ? 0.5 * s * (s + block) : s * s;
+  const double k = call.keys > 0.0 ? call.keys : s;
+  const double pairs = call.causal ? 0.5 * s * (k + (call.diagonal ? block : 0.0)) : s * k;
   const double per_pair = (call.backward ? kBackwardFlops : kForwardFlops) * (call.head_dim + fit.half_k);
   const double work = call.batch * call.heads * per_pair * (pairs + fit.half_sequence * s);
-  const double row = per_pair * block * (s + fit.half_sequence);
+  const double row = per_pair * block * (k + fit.half_sequence);
   const double compute = (work + 0.5 * row * device.sms) / (device.peak * fit.peak_fraction);
   const double memory = call.bytes / (device.hbm * fit.hbm_fraction);
   const double c2 = compute * compute, m2 = memory * memory;

@@ -68,6 +68,9 @@ void add_plan(Columns columns, Rows& rows) {
   add_row(columns, rows, "tp x pp x dp", [](const Scenario& s, const Result&) {
     return fmt::format("{} x {} x {}", s.parallel.tp, s.parallel.pp, s.parallel.dp);
   });
+  add_row(columns, rows, "cp", [](const Scenario& s, const Result&) {
+    return s.parallel.cp == 1 ? std::string() : fmt::format("{} ({})", s.parallel.cp, scenarios::word(s.parallel.context_method));
+  });
   add_row(columns, rows, "ZeRO, recompute", [](const Scenario& s, const Result&) {
     return fmt::format("{}, {}", s.parallel.zero, scenarios::word(s.training.recompute));
   });

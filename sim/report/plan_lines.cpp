@@ -35,6 +35,8 @@ std::string training_line(const Scenario& s) {
                                  scenarios::word(s.training.optimizer), recompute,
                                  s.kernels.fused_attention ? "fused" : "separate");
   if (s.offload.optimizer == scenarios::OffloadTarget::cpu) line += ", optimizer on the host";
+  if (s.parallel.cp > 1)
+    line += fmt::format(", context over {} ranks ({})", s.parallel.cp, scenarios::word(s.parallel.context_method));
   if (s.compression.top_k > 0.0)
     line += fmt::format(", top {} % of gradients sent", number_text(100.0 * s.compression.top_k));
   return line;

@@ -2,8 +2,12 @@
 // query head h reads key head h / (heads / kv_heads). score = q k / sqrt(d) (+ ALiBi), causal: key <= query.
 // Score-shaped tensors are [batch * heads x s x s], matrix (sequence j, head h) at j * heads + h; lse likewise.
 // ALiBi adds slope * (key - query), slope = 2^(-8 (h + 1) / H) of the global head h of H (Press et al. 2022).
+// Queries and keys of the fused kernels may be parts of a sequence: query_positions and key_positions say where each stands
+// (empty: row = position), `whole` how long the sequence is. A query that sees no key has o = 0 and lse = -infinity.
 // Dropout inside the fused kernels acts on the probabilities; its backward draws the same mask again.
 #pragma once
+
+#include <vector>
 
 #include "schedule/op.h"
 #include "tests/interpreter/dropout.h"
@@ -15,7 +19,17 @@ struct AttentionShape {
   std::int64_t batch = 1, sequence = 1, heads = 1, kv_heads = 1, head_dim = 1;
   bool causal = true, alibi = false;
   std::int64_t first_head = 0, total_heads = 1;  // where this rank's heads lie in the model
-  std::int64_t square() const { return sequence * sequence; }
+  std::vector<std::int64_t> query_positions{}, key_positions{};
+  std::int64_t whole = 0;  // 0: sequence
+  std::int64_t positions() const { return whole > 0 ? whole : sequence; }
+  std::int64_t square() const { return positions() * positions(); }
+  std::int64_t keys() const { return key_positions.empty() ? sequence : static_cast<std::int64_t>(key_positions.size()); }
+  std::int64_t query_position(std::int64_t row) const {
+    return query_positions.empty() ? row : query_positions[static_cast<std::size_t>(row)];
+  }
+  std::int64_t key_position(std::int64_t row) const {
+    return key_positions.empty() ? row : key_positions[static_cast<std::size_t>(row)];
+  }
   double scale() const;
   double alibi_slope(std::int64_t local_head) const;
 };
@@ -27,6 +41,8 @@ struct QkvGradients {
   Output dq, dk, dv;
 };
 
+// The o and lse of a part of the keys into those of the others: sums of exponentials add, outputs are weighed by them.
+void attention_merge(const AttentionShape& a, ConstView part, ConstView part_lse, TensorView o, TensorView lse);
 void attention_forward(const AttentionShape& a, const Qkv& in, const Dropout& dropout, Output o, OptionalOutput lse);
 struct AttentionSaved {
   ConstView dout, o, lse;
@@ -45,6 +61,8 @@ void attention_dkey(const AttentionShape& a, ConstView x, ConstView q, Output dk
 
 // Rotates each head's halves (x1, x2) by position * 10000^(-2i/d): the "rotate half" form of GPT-NeoX and Llama
 // (Su et al. 2021). direction +1: forward, -1: backward, which is the inverse rotation.
-void rotary(TensorView x, std::int64_t batch, std::int64_t head_dim, double direction);
+// `rows`: of the whole microbatch, for each row of x; empty: the same.
+void rotary(TensorView x, std::int64_t batch, std::int64_t head_dim, double direction,
+            const std::vector<std::int64_t>& rows = {});
 
 }  // namespace orrery::interpreter

@@ -106,14 +106,16 @@ void attention_dkey(const AttentionShape& a, ConstView x, ConstView q, Output dk
   });
 }
 
-void rotary(TensorView x, std::int64_t batch, std::int64_t head_dim, double direction) {
+void rotary(TensorView x, std::int64_t batch, std::int64_t head_dim, double direction,
+            const std::vector<std::int64_t>& rows) {
   CHECK(head_dim % 2 == 0 && x.columns % head_dim == 0, x.columns, head_dim);
   const std::int64_t half = head_dim / 2;
   for (std::int64_t r = 0; r < x.rows; ++r)
     for (std::int64_t head = 0; head < x.columns; head += head_dim)
       for (std::int64_t i = 0; i < half; ++i) {
         const double frequency = std::pow(10000.0, -static_cast<double>(2 * i) / static_cast<double>(head_dim));
-        const double angle = direction * static_cast<double>(r / batch) * frequency;
+        const std::int64_t row = rows.empty() ? r : rows[static_cast<std::size_t>(r)];
+        const double angle = direction * static_cast<double>(row / batch) * frequency;
         double& first = x.at(r, head + i);
         double& second = x.at(r, head + half + i);
         const double a = first * std::cos(angle) - second * std::sin(angle);

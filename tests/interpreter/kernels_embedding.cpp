@@ -31,14 +31,16 @@ void embedding_backward(ConstView tokens, ConstView dy, std::int64_t first_row, 
 }
 
 void position_forward(ConstView w, const Positions& positions, TensorView y) {
-  CHECK(w.columns == y.columns && positions.of_row(y.rows - 1) < w.rows, w.rows, w.columns, y.rows, y.columns);
+  CHECK(w.columns == y.columns, w.rows, w.columns, y.rows, y.columns);
+  for (std::int64_t r = 0; r < y.rows; ++r) CHECK(positions.of_row(r) < w.rows, r, w.rows);
   for (std::int64_t r = 0; r < y.rows; ++r)
     for (std::int64_t c = 0; c < y.columns; ++c) y.at(r, c) += w.at(positions.of_row(r), c);
 }
 
 void position_backward(ConstView dy, const Positions& positions, Output dw) {
-  CHECK(dw.view.columns == dy.columns && positions.of_row(dy.rows - 1) < dw.view.rows, dw.view.rows, dy.rows);
+  CHECK(dw.view.columns == dy.columns, dw.view.rows, dy.rows);
   dw.clear();
+  for (std::int64_t r = 0; r < dy.rows; ++r) CHECK(positions.of_row(r) < dw.view.rows, r, dw.view.rows);
   for (std::int64_t r = 0; r < dy.rows; ++r)
     for (std::int64_t c = 0; c < dy.columns; ++c) dw.view.at(positions.of_row(r), c) += dy.at(r, c);
 }

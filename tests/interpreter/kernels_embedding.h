@@ -2,6 +2,8 @@
 // of its row 0, and tokens outside give 0. Rows of the activations are position * batch + sequence.
 #pragma once
 
+#include <vector>
+
 #include "tests/interpreter/tensor_view.h"
 
 namespace orrery::interpreter {
@@ -11,8 +13,8 @@ void embedding_backward(ConstView tokens, ConstView dy, std::int64_t first_row, 
 
 struct Positions {
   std::int64_t batch = 1;
-  std::int64_t first_row = 0;  // of the microbatch's rows, where the rows are a sequence shard
-  std::int64_t of_row(std::int64_t r) const { return (first_row + r) / batch; }
+  std::vector<std::int64_t> rows;  // of the whole microbatch
+  std::int64_t of_row(std::int64_t r) const { return rows[static_cast<std::size_t>(r)] / batch; }
 };
 void position_forward(ConstView w, const Positions& positions, TensorView y);  // y += w[position]
 void position_backward(ConstView dy, const Positions& positions, Output dw);

@@ -83,7 +83,7 @@ TEST(Kernels, GeluIsTheTanhForm) {
 }
 
 TEST(Kernels, BiasDropoutAddHasTheGradientOfItsForward) {
-  const Dropout dropout{.key = {}, .probability = 0.4, .first_sequence = 3, .batch = 2, .first_row = 0, .columns = 5};
+  const Dropout dropout{.key = {}, .probability = 0.4, .first_sequence = 3, .batch = 2, .rows = {}, .columns = 5};
   Matrix x = random_matrix(4, 5, 1), residual = random_matrix(4, 5, 2), bias = random_matrix(5, 1, 3);
   Matrix y(4, 5), mask(4, 5), dy = random_matrix(4, 5, 4), dx(4, 5), dbias(5, 1);
   const auto loss = [&] {
@@ -117,7 +117,7 @@ AttentionShape small_attention(bool alibi) {
 TEST(Kernels, FusedAttentionHasTheGradientOfItsForward) {
   for (const double p : {0.0, 0.3}) {
     const AttentionShape a = small_attention(p > 0.0);
-    const Dropout dropout{.key = {}, .probability = p, .first_sequence = 5, .batch = 2, .first_row = 0, .columns = 0};
+    const Dropout dropout{.key = {}, .probability = p, .first_sequence = 5, .batch = 2, .rows = {}, .columns = 0};
     Matrix q = random_matrix(6, 8, 1), k = random_matrix(6, 4, 2), v = random_matrix(6, 4, 3), o(6, 8), lse(8, 3);
     Matrix dout = random_matrix(6, 8, 4), dq(6, 8), dk(6, 4), dv(6, 4);
     const auto loss = [&] {
@@ -135,7 +135,7 @@ TEST(Kernels, FusedAttentionHasTheGradientOfItsForward) {
 
 TEST(Kernels, SeparateAttentionEqualsFusedWithTheSameDropout) {
   const AttentionShape a = small_attention(true);
-  const Dropout dropout{.key = {}, .probability = 0.3, .first_sequence = 5, .batch = 2, .first_row = 0, .columns = 0};
+  const Dropout dropout{.key = {}, .probability = 0.3, .first_sequence = 5, .batch = 2, .rows = {}, .columns = 0};
   const ScoreLayout layout{a.heads, a.first_head, a.square()};
   Matrix q = random_matrix(6, 8, 1), k = random_matrix(6, 4, 2), v = random_matrix(6, 4, 3);
   Matrix fused(6, 8), lse(8, 3), dout = random_matrix(6, 8, 4), dq(6, 8), dk(6, 4), dv(6, 4);

@@ -26,6 +26,7 @@ const std::vector<NamedPlan>& schedule_plans();  // beyond whole backwards in a 
 const std::vector<NamedPlan>& data_plans();
 const std::vector<NamedPlan>& sharding_plans();  // FSDP, HSDP, hpZ, accumulation without reduction
 const std::vector<NamedPlan>& combined_plans();
+const std::vector<NamedPlan>& context_plans();
 
 // The plain plan cut in two and more ways.
 void tensor_parallel(scenarios::Scenario& s);

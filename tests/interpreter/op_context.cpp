@@ -18,6 +18,10 @@ Job job_of(const schedule::Schedule& schedule) {
     job.batch.batch = std::max<std::int64_t>(job.batch.batch, shape.batch);
     job.batch.sequence = std::max<std::int64_t>(job.batch.sequence, shape.sequence);
   }
+  for (const schedule::Program& p : schedule.programs)
+    for (const schedule::Op& o : p.ops)
+      if (o.kind == schedule::OpKind::input && o.view_count > 0)
+        job.batch.sequence = p.views_of(o).front().count() / job.batch.batch;
   return job;
 }
 
@@ -137,12 +141,17 @@ std::int64_t OpContext::first_sequence() const {
   return job_.batch.first_sequence(index_in(schedule::kData), issued_.microbatch);
 }
 
-std::int64_t OpContext::first_row(std::int64_t rows) const {
-  if (shape().sequence_sharded) return shard_index() * rows;
-  if (rows != job_.batch.batch * job_.batch.sequence)
-    throw ScheduleError(fmt::format("{} rows are neither the microbatch's {} nor marked as a sequence shard", rows,
-                                    job_.batch.batch * job_.batch.sequence));
-  return 0;
+std::vector<std::int64_t> OpContext::rows_of_microbatch(std::int64_t rows) const {
+  const std::int64_t batch = job_.batch.batch, here = batch * job_.batch.sequence;
+  const std::int64_t first = shape().sequence_sharded ? shard_index() * rows : 0;
+  if (rows * (shape().sequence_sharded ? shard_count() : 1) != here)
+    throw ScheduleError(
+        fmt::format("{} rows are neither the microbatch's {} nor marked as a sequence shard", rows, here));
+  std::vector<std::int64_t> all(static_cast<std::size_t>(here));
+  for (const schedule::PositionRun& run : schedule::positions_of(context(), job_.batch.sequence))
+    for (std::int64_t r = 0; r < run.count * batch; ++r)
+      all[static_cast<std::size_t>(run.row * batch + r)] = run.position * batch + r;
+  return {all.begin() + first, all.begin() + first + rows};
 }
 
 Dropout OpContext::dropout(std::int64_t rows, std::int64_t columns) const {
@@ -153,7 +162,7 @@ Dropout OpContext::dropout(std::int64_t rows, std::int64_t columns) const {
   d.first_sequence = first_sequence();
   d.batch = job_.batch.batch;
   d.columns = columns;
-  d.first_row = rows > 0 ? first_row(rows) : 0;
+  if (rows > 0) d.rows = rows_of_microbatch(rows);
   return d;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "schedule/ir.h"
+#include "schedule/positions.h"
 #include "tests/interpreter/data.h"
 #include "tests/interpreter/dropout.h"
 #include "tests/interpreter/issue.h"
@@ -19,7 +20,8 @@ struct Job {
   BatchShape batch;
   std::int64_t vocab = 0;
 };
-// The batch and sequence are those of the schedule's kernel shapes.
+// The batch is that of the schedule's kernel shapes; the sequence, of which it may be a rank's part, that of its input, or
+// else of the shapes.
 Job job_of(const schedule::Schedule& schedule);
 
 class OpContext {
@@ -50,7 +52,9 @@ class OpContext {
   std::int64_t shard_count() const;
   std::int64_t layer() const;           // key of random draws
   std::int64_t first_sequence() const;  // global, of this microbatch
-  std::int64_t first_row(std::int64_t rows) const;  // of a hidden state with `rows` rows here
+  // Of a hidden state with `rows` rows here: each one's row in the whole microbatch.
+  std::vector<std::int64_t> rows_of_microbatch(std::int64_t rows) const;
+  schedule::ContextPlace context() const { return schedule::context_place(schedule(), rank_); }
   Dropout dropout(std::int64_t rows, std::int64_t columns) const;
 
  private:

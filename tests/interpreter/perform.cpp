@@ -54,9 +54,11 @@ void input(const OpContext& c) {
     if (out->view.count() != job.batch.batch * job.batch.sequence || job.vocab <= 0)
       throw ScheduleError(fmt::format("input of {} rows, a microbatch has {} x {} tokens of a vocabulary of {}",
                                       out->view.count(), job.batch.batch, job.batch.sequence, job.vocab));
+    const std::vector<std::int64_t> rows = c.rows_of_microbatch(out->view.count());
     for (std::int64_t r = 0; r < out->view.count(); ++r) {
-      const std::int64_t sequence = c.first_sequence() + r % job.batch.batch;
-      const std::int64_t position = r / job.batch.batch + ahead;
+      const std::int64_t row = rows[static_cast<std::size_t>(r)];
+      const std::int64_t sequence = c.first_sequence() + row % job.batch.batch;
+      const std::int64_t position = row / job.batch.batch + ahead;
       const auto value = token({c.schedule().hyper.seed, c.issued().step, sequence, position}, job.vocab);
       out->put(r, static_cast<double>(value));
     }
@@ -83,6 +85,19 @@ void copy_all(const OpContext& c) {
   for (std::size_t i = 0; i < x.size(); ++i) copy(x[i], y[i]);
 }
 
+// Column block i of the wide side is block i of rows of the high one.
+void cut_columns(const OpContext& c) {
+  const bool splits = c.op().kind == OpKind::split_columns;
+  const ConstView x = c.in(Role::x);
+  const Output y = c.out(Role::y);
+  const std::int64_t blocks = c.shape().n, rows = splits ? x.rows : y.view.rows, columns = splits ? y.view.columns : x.columns;
+  for (std::int64_t i = 0; i < blocks; ++i)
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t k = 0; k < columns; ++k)
+        if (splits) y.put(i * rows + r, k, x.at(r, i * columns + k));
+        else y.put(r, i * columns + k, x.at(i * rows + r, k));
+}
+
 void embed(const OpContext& c, bool forward) {
   const std::int64_t rows = forward ? c.in(Role::w).rows : c.out(Role::dw).view.rows;
   const std::int64_t first = c.op().group == schedule::kNoGroup ? 0 : c.shard_index() * rows;
@@ -92,7 +107,7 @@ void embed(const OpContext& c, bool forward) {
 
 void position(const OpContext& c, bool forward) {
   const std::int64_t rows = forward ? c.in_place(Role::y).rows : c.in(Role::dy).rows;
-  const Positions positions{c.job().batch.batch, c.first_row(rows)};
+  const Positions positions{c.job().batch.batch, c.rows_of_microbatch(rows)};
   if (forward) return position_forward(c.in(Role::w), positions, c.in_place(Role::y));
   position_backward(c.in(Role::dy), positions, c.out(Role::dw));
 }
@@ -140,6 +155,7 @@ bool perform_simple(const OpContext& c) {
   const auto activation = c.shape().activation;
   if (kind == OpKind::fill)
     for (const Output& y : c.all_outputs()) fill(0.0, y.view);
+  else if (kind == OpKind::split_columns || kind == OpKind::join_columns) cut_columns(c);
   else if (kind == OpKind::add) copy(c.in(Role::x), {c.in_place(Role::y), true});
   else if (kind == OpKind::absmax) absmax(c);
   else if (kind == OpKind::cast || kind == OpKind::copy_to_host || kind == OpKind::copy_to_device) copy_all(c);

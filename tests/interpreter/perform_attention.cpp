@@ -1,5 +1,7 @@
 #include "tests/interpreter/perform_attention.h"
 
+#include <algorithm>
+
 #include "tests/interpreter/kernels_attention.h"
 #include "tests/interpreter/kernels_elementwise.h"
 
@@ -20,8 +22,20 @@ AttentionShape attention_shape(const OpContext& c) {
   a.head_dim = s.head_dim;
   a.causal = s.causal;
   a.alibi = s.alibi;
-  a.first_head = c.shard_index() * s.heads;
-  a.total_heads = c.shard_count() * s.heads;
+  // The heads of a tensor rank, and of these the ones that it keeps in an exchange.
+  const schedule::ContextPlace place = c.context();
+  a.first_head = (c.shard_index() * place.ulysses + place.ulysses_index) * s.heads;
+  a.total_heads = c.shard_count() * place.ulysses * s.heads;
+  const schedule::AttentionPositions p = schedule::attention_positions(place, s, c.op().peer);
+  a.whole = p.whole;
+  const auto spread = [](const std::vector<schedule::PositionRun>& runs, std::vector<std::int64_t>& positions) {
+    for (const schedule::PositionRun& run : runs) {
+      positions.resize(std::max(positions.size(), static_cast<std::size_t>(run.row + run.count)));
+      for (std::int64_t i = 0; i < run.count; ++i) positions[static_cast<std::size_t>(run.row + i)] = run.position + i;
+    }
+  };
+  spread(p.queries, a.query_positions);
+  spread(p.keys, a.key_positions);
   return a;
 }
 
@@ -30,7 +44,8 @@ Qkv qkv(const OpContext& c) { return {c.in(Role::q), c.in(Role::k), c.in(Role::v
 void rotate(const OpContext& c, Role first, Role second, double direction) {
   const schedule::KernelShape& s = c.shape();
   for (const Role role : {first, second})
-    if (c.has(role)) rotary(c.in_place(role), s.batch, s.head_dim, direction);
+    if (c.has(role))
+      rotary(c.in_place(role), s.batch, s.head_dim, direction, c.rows_of_microbatch(c.in_place(role).rows));
 }
 
 void drop(const OpContext& c, bool forward) {
@@ -70,6 +85,8 @@ bool perform_attention(const OpContext& c) {
   else if (kind == OpKind::attention_backward)
     attention_backward(attention_shape(c), qkv(c), {c.in(Role::dout), c.in(Role::o), c.in(Role::lse)},
                        c.dropout(0, 0), {c.out(Role::dq), c.out(Role::dk), c.out(Role::dv)});
+  else if (kind == OpKind::attention_merge)
+    attention_merge(attention_shape(c), c.in(Role::x), c.in(Role::stats), c.in_place(Role::o), c.in_place(Role::lse));
   else if (kind == OpKind::rotary_forward) rotate(c, Role::q, Role::k, 1.0);
   else if (kind == OpKind::rotary_backward) rotate(c, Role::dq, Role::dk, -1.0);
   else if (kind == OpKind::dropout_forward) drop(c, true);

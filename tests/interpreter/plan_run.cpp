@@ -35,6 +35,8 @@ void resolve(Scenario& s) {
     p.layers_of_stage.assign(static_cast<std::size_t>(p.pp * p.vpp), s.model.layers / (p.pp * p.vpp));
   if (p.vpp > 1 && scenarios::traits(p.schedule).chunks == scenarios::Chunks::one)
     p.schedule = scenarios::PipelineSchedule::interleaved;
+  if (p.context_method == scenarios::ContextMethod::ulysses) p.ulysses = p.cp;
+  p.etp = p.tp;
   scenarios::place_ranks(p);
   s.training.microbatches = s.training.global_batch / (s.training.micro_batch * p.dp);
 }

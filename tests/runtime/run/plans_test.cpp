@@ -44,6 +44,7 @@ INSTANTIATE_TEST_SUITE_P(Schedules, Plans, all_of(interpreter::schedule_plans())
 INSTANTIATE_TEST_SUITE_P(Data, Plans, all_of(interpreter::data_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Sharding, Plans, all_of(interpreter::sharding_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Combined, Plans, all_of(interpreter::combined_plans()), name_of);
+INSTANTIATE_TEST_SUITE_P(Context, Plans, all_of(interpreter::context_plans()), name_of);
 
 // The generated pattern can be learned, and is.
 TEST(Training, TheLossFallsClearly) {
