@@ -83,7 +83,7 @@ void context_of_framework(Draft& d, Diagnostics& diagnostics) {
 const std::vector<Rule>& context_rules() {
   static const std::vector<Rule> rules = {
       {"context order", "cp and dp are neighbours in the order", kWorldKnown, 0, context_beside_data},
-      {"context sequence", "cp cuts the sequence, along a ring into 2 chunks a member", kParallelKnown | kTrainingKnown | kContextKnown, 0,
+      {"context sequence", "cp cuts the sequence, along a ring into 2 chunks a member", kWorldKnown | kTrainingKnown | kContextKnown, 0,
        context_cuts_sequence},
       {"context heads", "heads and key/value heads of a tensor rank divide by ulysses", kModelKnown | kParallelKnown | kContextKnown, 0,
        exchanged_heads_divide},

@@ -73,7 +73,7 @@ KernelShape core_shape(const Stage& s) {
   return shape;
 }
 
-void attend(Stage& s, BlockBuilder& b, const QueryKeyValue& a, Tensor o, Tensor lse, const KernelShape& shape,
+void attend(BlockBuilder& b, const QueryKeyValue& a, Tensor o, Tensor lse, const KernelShape& shape,
             int peer = 0) {
   b.add(OpKind::attention_forward,
         {in(Role::q, a.q), in(Role::k, a.k), in(Role::v, a.v), out(Role::o, o), out(Role::lse, lse)}, shape)
@@ -128,7 +128,7 @@ void ring_forward(Stage& s, BlockBuilder& b, const QueryKeyValue& a, Tensor o, T
       pass_on(s, b, held, next);
     }
     const bool first = step == 0;
-    attend(s, b, with_keys(s, a, held), first && wide ? o : part, first ? lse : part_lse, shape,
+    attend(b, with_keys(s, a, held), first && wide ? o : part, first ? lse : part_lse, shape,
            -static_cast<int>(step));
     if (!first)
       b.add(OpKind::attention_merge,
@@ -159,9 +159,9 @@ KernelShape gathered_shape(const Stage& s) {
 bool gathers(const Stage& s) { return s.scenario.parallel.context_method == scenarios::ContextMethod::all_gather; }
 
 void core_forward(Stage& s, BlockBuilder& b, const QueryKeyValue& a, Tensor o, Tensor lse) {
-  if (s.ring() == 1) return attend(s, b, a, o, lse, core_shape(s));
+  if (s.ring() == 1) return attend(b, a, o, lse, core_shape(s));
   if (gathers(s))
-    return attend(s, b, with_keys(s, a, gather_keys(s, b, pack_keys(s, b, a))), o, lse, gathered_shape(s));
+    return attend(b, with_keys(s, a, gather_keys(s, b, pack_keys(s, b, a))), o, lse, gathered_shape(s));
   ring_forward(s, b, a, o, lse);
 }
 
@@ -172,7 +172,7 @@ struct Saved {
   Tensor dout, o, lse;
 };
 
-void differentiate(Stage& s, BlockBuilder& b, const QueryKeyValue& a, const Saved& saved, Operand dq, Tensor dk,
+void differentiate(BlockBuilder& b, const QueryKeyValue& a, const Saved& saved, Operand dq, Tensor dk,
                    Tensor dv, const KernelShape& shape, int peer = 0) {
   b.add(OpKind::attention_backward,
         {in(Role::dout, saved.dout), in(Role::q, a.q), in(Role::k, a.k), in(Role::v, a.v), in(Role::o, saved.o),
@@ -204,7 +204,7 @@ void ring_backward(Stage& s, BlockBuilder& b, const QueryKeyValue& a, const Save
     }
     const bool first = step == 0;
     const Tensor made = first ? gradient : part;
-    differentiate(s, b, with_keys(s, a, held), saved, first ? out(Role::dq, d.q) : accumulate(Role::dq, d.q),
+    differentiate(b, with_keys(s, a, held), saved, first ? out(Role::dq, d.q) : accumulate(Role::dq, d.q),
                   columns_of(made, 0, kv), columns_of(made, kv, kv), shape, -static_cast<int>(step));
     if (!first) b.add(OpKind::add, {in(Role::x, part), accumulate(Role::y, gradient)});
     const Tensor arriving = travelling(s, b, "context.dkeys", step);
@@ -220,14 +220,14 @@ void gathered_backward(Stage& s, BlockBuilder& b, const QueryKeyValue& a, const 
   const std::int64_t kv = core_sizes(s).kv;
   const Tensor dall = workspace(s, b, "context.all_dkeys", s.activation_type, all.rows, all.columns);
   const Tensor down = workspace(s, b, "context.dkeys_own", s.activation_type, own.rows, own.columns);
-  differentiate(s, b, with_keys(s, a, all), saved, out(Role::dq, d.q), columns_of(dall, 0, kv), columns_of(dall, kv, kv),
+  differentiate(b, with_keys(s, a, all), saved, out(Role::dq, d.q), columns_of(dall, 0, kv), columns_of(dall, kv, kv),
                 gathered_shape(s));
   b.add(OpKind::reduce_scatter, {in(Role::x, dall), out(Role::y, down)}).on(Stream::context).group(ring_group(s));
   unpack_keys(s, b, down, d);
 }
 
 void core_backward(Stage& s, BlockBuilder& b, const QueryKeyValue& a, const Saved& saved, const QueryKeyValue& d) {
-  if (s.ring() == 1) return differentiate(s, b, a, saved, out(Role::dq, d.q), d.k, d.v, core_shape(s));
+  if (s.ring() == 1) return differentiate(b, a, saved, out(Role::dq, d.q), d.k, d.v, core_shape(s));
   if (gathers(s)) return gathered_backward(s, b, a, saved, d);
   ring_backward(s, b, a, saved, d);
 }

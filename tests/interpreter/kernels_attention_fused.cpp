@@ -37,6 +37,7 @@ double score(const HeadOf& head, const Qkv& in, std::int64_t query, std::int64_t
 double log_sum_exp(const std::vector<double>& scores) {
   double largest = -std::numeric_limits<double>::infinity(), sum = 0.0;
   for (const double s : scores) largest = std::max(largest, s);
+  if (std::isinf(largest)) return largest;  // of nothing
   for (const double s : scores) sum += std::exp(s - largest);
   return largest + std::log(sum);
 }
