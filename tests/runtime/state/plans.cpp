@@ -145,6 +145,17 @@ const std::vector<Plan> kPlans = {
        dp(s, 2, 1);
        s.compression.top_k = 0.25;
      }},
+    {"CP2 DP2 ZeRO-1",
+     [](Scenario& s) {
+       dp(s, 2, 1);
+       s.parallel.cp = 2;
+     }},
+    {"CP2 TP2 ZeRO-3",
+     [](Scenario& s) {
+       tp(s, 2);
+       s.parallel.cp = 2;
+       s.parallel.zero = 3;
+     }},
     {"DP2 ZeRO-2 compressed",
      [](Scenario& s) {
        dp(s, 2, 2);
