@@ -18,7 +18,7 @@ struct Badness {
 
 // Bytes of weights, gradients and Adam's states per parameter, of 16 in mixed precision.
 double state_bytes(const Parallel& p) {
-  const auto dp = static_cast<double>(p.dp);
+  const auto dp = static_cast<double>(p.replicas());
   if (p.zero == 3) return 16.0 / dp;
   if (p.zero == 2) return 2.0 + 14.0 / dp;
   return p.zero == 1 ? 4.0 + 12.0 / dp : 16.0;
@@ -96,7 +96,7 @@ StageCost time_cost(const Draft& d) {
 StageCost memory_cost(const Draft& d) {
   const Scenario& sc = d.scenario;
   const auto tp = static_cast<double>(sc.parallel.tp);
-  const auto tokens = static_cast<double>(d.micro_batch.value_or(1) * sc.training.sequence_length);
+  const auto tokens = static_cast<double>(d.micro_batch.value_or(1) * sc.training.sequence_length) / static_cast<double>(sc.parallel.cp);
   const auto states = [&](const std::vector<models::Parameter>& parameters) {
     return static_cast<double>(models::count(parameters)) / tp * state_bytes(sc.parallel);
   };

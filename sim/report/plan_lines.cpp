@@ -35,8 +35,6 @@ std::string training_line(const Scenario& s) {
                                  scenarios::word(s.training.optimizer), recompute,
                                  s.kernels.fused_attention ? "fused" : "separate");
   if (s.offload.optimizer == scenarios::OffloadTarget::cpu) line += ", optimizer on the host";
-  if (s.parallel.cp > 1)
-    line += fmt::format(", context over {} ranks ({})", s.parallel.cp, scenarios::word(s.parallel.context_method));
   if (s.compression.top_k > 0.0)
     line += fmt::format(", top {} % of gradients sent", number_text(100.0 * s.compression.top_k));
   return line;
@@ -64,6 +62,7 @@ std::string short_plan(const Scenario& s) {
   const scenarios::Parallel& p = s.parallel;
   std::string plan = fmt::format("TP{}{} PP{}", p.tp, p.sequence_parallel ? " SP" : "", p.pp);
   if (p.vpp > 1) plan += fmt::format(" VPP{}", p.vpp);
+  if (p.cp > 1) plan += fmt::format(" CP{} ({})", p.cp, scenarios::word(p.context_method));
   plan += fmt::format(" DP{}", p.dp);
   if (p.zero > 0) plan += fmt::format(" ZeRO-{}", p.zero);
   return plan;
