@@ -59,6 +59,7 @@ std::size_t lane_of(Stream stream) {
     case Stream::pipe_recv_forward_2:
     case Stream::pipe_send_backward_2:
     case Stream::pipe_recv_backward_2:
+    case Stream::context:
     case Stream::host: return 1;
   }
   return 1;
