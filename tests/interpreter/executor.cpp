@@ -30,6 +30,10 @@ Executor::Executor(const schedule::Schedule& schedule, const RunOptions& options
   }
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
     plan_meetings(r);
+    ranks_[r].run.resize(ranks_[r].done.size());
+    for (const std::vector<QueueEntry>& stream : ranks_[r].issue.streams)
+      for (const QueueEntry& entry : stream)
+        for (const std::size_t op : entry.ops) ranks_[r].run[op] = &entry;
     for (std::size_t s = 0; s < schedule::kStreams; ++s)
       if (!ranks_[r].issue.streams[s].empty()) queues_.push_back({.rank = r, .stream = s});
   }
@@ -83,8 +87,12 @@ bool Executor::may_start(const Queue& queue) const {
   const Rank& rank = ranks_[queue.rank];
   for (const std::size_t op : entry->ops)
     for (const std::size_t event : rank.issue.ops[op].after)
-      if (!rank.done[event]) return false;
+      if (!rank.happened(event)) return false;
   return true;
+}
+
+bool Executor::Rank::happened(std::size_t op) const {
+  return std::all_of(run[op]->ops.begin(), run[op]->ops.end(), [&](std::size_t each) { return done[each]; });
 }
 
 bool Executor::advance(Queue& queue) {
@@ -172,7 +180,7 @@ std::string Executor::waits_for(const Queue& queue) const {
       return line;
     }
     for (const std::size_t event : rank.issue.ops[op].after)
-      if (!rank.done[event]) line += "\n    waits for " + describe(rank.issue, event);
+      if (!rank.happened(event)) line += "\n    waits for " + describe(rank.issue, event);
     return line;
   }
   return {};

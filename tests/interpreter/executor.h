@@ -63,6 +63,8 @@ class Executor {
     RankIssue issue;
     std::vector<bool> done;
     std::vector<std::size_t> meeting;  // of each op; none for local ops
+    std::vector<const QueueEntry*> run;  // of each op: those that are issued together with it
+    bool happened(std::size_t op) const;  // its event: all of its run have ended
   };
 
   void plan_meetings(std::size_t rank);
