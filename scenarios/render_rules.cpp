@@ -10,6 +10,7 @@ std::vector<RuleTable> rule_tables() {
           {"Does the model divide over the plan", shape_rules()},
           {"Do the framework and the hardware do this", framework_rules()},
           {"Pipeline schedules", pipeline_rules()},
+          {"Context parallelism", context_rules()},
           {"Megatron-LM", megatron_rules()},
           {"DeepSpeed", deepspeed_rules()},
           {"PyTorch: DDP, FSDP, torchtitan", torch_rules()},

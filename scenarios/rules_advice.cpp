@@ -38,7 +38,7 @@ void tensor_leaves_node(Draft& d, Diagnostics& diagnostics) {
 
 void zero_shards_nothing(Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = d.scenario.parallel;
-  if (p.zero == 0 || p.dp > 1) return;
+  if (p.zero == 0 || p.replicas() > 1) return;
   diagnostics.warning(d.at("parallel.zero"), fmt::format("zero={} shards nothing: dp is 1", p.zero),
                       "states shrink with dp only; use more data-parallel ranks, tp or pp");
 }
@@ -73,7 +73,7 @@ void selective_saves_nothing(Draft& d, Diagnostics& diagnostics) {
 
 void zero_traffic_in_pipeline(Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = d.scenario.parallel;
-  if (p.zero < 2 || p.pp == 1 || p.dp == 1 || d.scenario.framework == Framework::deepspeed) return;
+  if (p.zero < 2 || p.pp == 1 || p.replicas() == 1 || d.scenario.framework == Framework::deepspeed) return;
   diagnostics.warning(
       d.at("parallel.zero"),
       fmt::format("ZeRO-{} in a pipeline moves its gradients{} {} times a step, once a microbatch", p.zero,
@@ -139,20 +139,20 @@ void settings_without_effect(Draft& d, Diagnostics& diagnostics) {
       diagnostics.warning(d.at(path), fmt::format("{} has no effect: {}", path, why));
   };
   const std::string zero = fmt::format("zero is {}", p.zero);
-  idle("overlap.gradient_reduce", p.dp == 1, "dp is 1");
+  idle("overlap.gradient_reduce", p.replicas() == 1, "dp is 1");
   for (const char* bucket : {"overlap.bucket_elements", "overlap.bucket_size"}) {
-    idle(bucket, p.dp == 1, "dp is 1");
-    idle(bucket, p.dp > 1 && bucket_cuts_nothing(s),
+    idle(bucket, p.replicas() == 1, "dp is 1");
+    idle(bucket, p.replicas() > 1 && bucket_cuts_nothing(s),
          fmt::format("{}, which reduces each layer by itself, and no layer is larger", zero));
   }
   idle("overlap.parameter_gather", p.zero != 1 && p.zero != 2, zero);
-  idle("overlap.bucket_buffers", p.dp == 1, "dp is 1");
+  idle("overlap.bucket_buffers", p.replicas() == 1, "dp is 1");
   idle("overlap.prefetch_units", p.zero != 3, zero);
   idle("overlap.prefetch_backward", p.zero != 3, zero);
   sharding_without_effect(s, idle);
   idle("overlap.pipeline", p.pp == 1, "pp is 1");
   idle("overlap.tensor_backward", p.tp == 1, "tp is 1");
-  idle("compression.top_k", s.compression.top_k > 0.0 && p.dp == 1, "dp is 1");
+  idle("compression.top_k", s.compression.top_k > 0.0 && p.replicas() == 1, "dp is 1");
   idle("kernels.fused_softmax", s.kernels.fused_attention, "the attention kernel is fused");
   idle("kernels.softmax_fp32_copy", s.kernels.fused_attention, "the attention kernel is fused");
   idle("offload.pinned", s.offload.optimizer == OffloadTarget::none, "nothing is offloaded");

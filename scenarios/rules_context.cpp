@@ -62,12 +62,9 @@ void context_needs_fused_attention(Draft& d, Diagnostics& diagnostics) {
                     "set kernels.fused_attention to true, or cp to 1");
 }
 
-void context_of_framework(Draft& d, Diagnostics& diagnostics) {
+void context_of_deepspeed(Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = d.scenario.parallel;
   if (p.cp == 1) return;
-  if (d.scenario.framework == Framework::ddp)
-    diagnostics.error(d.at("parallel.cp"), fmt::format("framework ddp is data parallel only, but cp={}", p.cp),
-                      "set it to 1, or use framework \"megatron\" or \"orrery\"");
   if (d.scenario.framework == Framework::deepspeed && p.context_method != ContextMethod::ulysses)
     diagnostics.error(d.at("parallel.cp_method"),
                       fmt::format("DeepSpeed's sequence parallelism exchanges heads (Ulysses), but cp_method is {}",
@@ -88,7 +85,7 @@ const std::vector<Rule>& context_rules() {
       {"context heads", "heads and key/value heads of a tensor rank divide by ulysses", kModelKnown | kParallelKnown | kContextKnown, 0,
        exchanged_heads_divide},
       {"context kernels", "context parallelism needs fused attention", kParallelKnown | kPolicyKnown, 0, context_needs_fused_attention},
-      {"context framework", "DDP: no cp; DeepSpeed: ulysses, and no pipeline", kParallelKnown, 0, context_of_framework},
+      {"deepspeed context", "DeepSpeed: cp is ulysses, and not in a pipeline", kParallelKnown, 0, context_of_deepspeed},
   };
   return rules;
 }

@@ -29,8 +29,7 @@ Family family_of(OpKind kind) {
     case OpKind::cast:
     case OpKind::absmax:
     case OpKind::add:
-    case OpKind::split_columns:
-    case OpKind::join_columns:
+    case OpKind::split_columns: case OpKind::join_columns:
     case OpKind::dropout_forward:
     case OpKind::dropout_backward:
     case OpKind::gradient_norm:
@@ -61,9 +60,7 @@ Family family_of(OpKind kind) {
       return Family::product;
     case OpKind::rotary_forward:
     case OpKind::rotary_backward:
-    case OpKind::attention_forward:
-    case OpKind::attention_backward:
-    case OpKind::attention_merge:
+    case OpKind::attention_forward: case OpKind::attention_backward: case OpKind::attention_merge:
     case OpKind::attention_scores:
     case OpKind::attention_context:
     case OpKind::attention_dprobabilities:
