@@ -99,8 +99,8 @@ struct Ends {
 };
 
 // In the child, after fork: only async-signal-safe calls.
-[[noreturn]] void become(const std::vector<char*>& words, const Ends& ends, const sigset_t& mask,
-                         pid_t parent) {
+[[noreturn]] void become(const std::vector<char*>& words, const std::vector<char*>& environment, const Ends& ends,
+                         const sigset_t& mask, pid_t parent) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(127);  // it died before the line above
@@ -110,10 +110,17 @@ struct Ends {
   if (ends.err >= 0) ::dup2(ends.err, 2);
   ::signal(SIGPIPE, SIG_DFL);
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
-  ::execv(words.front(), words.data());
+  ::execve(words.front(), words.data(), environment.data());
   const int error = errno;
   if (::write(ends.report, &error, sizeof error) < 0) ::_exit(126);
   ::_exit(127);
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> all;
+  for (std::string& text : texts) all.push_back(text.data());
+  all.push_back(nullptr);
+  return all;
 }
 
 // The processes whose parent we are: after the child's end those that it abandoned.
@@ -157,12 +164,17 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   ChildEnd run() {
+    if (!has_begun()) deadline_ = Clock::now() + asked_.begin_within;
     while (!ended_) {
       std::array<pollfd, 3> files = {pollfd{signals_.get(), POLLIN, 0}, pollfd{out_.read.get(), POLLIN, 0},
                                      pollfd{err_.read.get(), POLLIN, 0}};
       if (::poll(files.data(), files.size(), milliseconds_left()) < 0 && errno != EINTR) fail("poll");
       if (files[1].revents != 0) forward(out_.read, asked_.on_output);
       if (files[2].revents != 0) forward(err_.read, asked_.on_error);
+      if (begins_ && has_begun()) {
+        begins_ = false;
+        if (end_.forwarded == 0) deadline_.reset();
+      }
       for (int signal = signals_.next(); signal != 0; signal = signals_.next()) take(signal);
       if (milliseconds_left() == 0) end_by_force();
     }
@@ -177,9 +189,10 @@ class Child {
     const std::string path = find_program(asked_.program);
     std::vector<std::string> texts = asked_.arguments;
     texts.insert(texts.begin(), path.empty() ? asked_.program : path);
-    std::vector<char*> words;
-    for (std::string& text : texts) words.push_back(text.data());
-    words.push_back(nullptr);
+    std::vector<char*> words = pointers(texts);
+    std::vector<std::string> variables = asked_.environment;
+    for (char** variable = ::environ; *variable != nullptr; ++variable) variables.emplace_back(*variable);
+    const std::vector<char*> environment = pointers(variables);
     if (asked_.on_output) out_ = Pipe::open();
     if (asked_.on_error) err_ = Pipe::open();
     Pipe report = Pipe::open();
@@ -190,7 +203,7 @@ class Child {
       fail("fork");
     }
     if (process_ == 0)
-      become(words, {out_.write.get(), err_.write.get(), report.write.get()}, signals_.before(), parent);
+      become(words, environment, {out_.write.get(), err_.write.get(), report.write.get()}, signals_.before(), parent);
     ::setpgid(process_, process_);  // whoever of the two comes first
     out_.write.close();
     err_.write.close();
@@ -224,15 +237,19 @@ class Child {
       return;
     }
     const bool is_first = end_.forwarded == 0;
-    ::kill(-process_, is_first && asked_.first_signal != 0 ? asked_.first_signal : signal);
-    if (is_first)
-      end_.forwarded = signal;
-    else if (!deadline_)
-      deadline_ = Clock::now() + asked_.patience;
+    if (begins_)
+      ::kill(-process_, SIGTERM);
+    else
+      ::kill(-process_, is_first && asked_.first_signal != 0 ? asked_.first_signal : signal);
+    if (is_first) end_.forwarded = signal;
+    if (is_first ? begins_ : !deadline_.has_value()) deadline_ = Clock::now() + asked_.patience;
   }
+
+  bool has_begun() const { return !asked_.has_begun || asked_.has_begun(); }
 
   // It does not end.
   void end_by_force() {
+    if (begins_ && end_.forwarded == 0) end_.too_late = true;
     ::kill(-process_, SIGKILL);
     deadline_ = Clock::now() + asked_.patience;
   }
@@ -285,7 +302,7 @@ class Child {
   std::vector<pid_t> already_ours_;
   Pipe out_, err_;
   pid_t process_ = -1;
-  bool ended_ = false;
+  bool ended_ = false, begins_ = asked_.has_begun != nullptr;
   std::optional<Clock::time_point> deadline_;
   ChildEnd end_;
 };

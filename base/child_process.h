@@ -24,14 +24,21 @@ struct ChildProcess {
   std::vector<std::string> arguments;
   // Called with what the child writes to that output, as it comes; empty: the child writes to our own.
   std::function<void(std::string_view)> on_output, on_error;
+  std::vector<std::string> environment = {};   // "NAME=value" each, added to ours
   int first_signal = 0;                        // what is sent in place of the first one; 0: that itself
   std::chrono::milliseconds patience{10'000};  // from the second signal until it is killed
+  // Asked after everything that it writes: whether it has begun what it is for. Before that there is nothing to
+  // finish, so the first signal counts as the second and is SIGTERM, and who does not begin in time is killed. Empty:
+  // it has begun.
+  std::function<bool()> has_begun = {};
+  std::chrono::milliseconds begin_within{120'000};
 };
 
 struct ChildEnd {
   int code = 0;       // where it ended by itself
   int signal = 0;     // that ended it; 0: none did
   int forwarded = 0;  // the first signal that we got and passed on; 0: none
+  bool too_late = false;  // killed since it had not begun in time
 };
 
 // Throws WorldError where it cannot be started ("orrery-rt: cannot be started: No such file or directory").

@@ -268,9 +268,9 @@ bool Executor::advance_step_end() {
   }
   step_end_->running = false;
   flags_raised_.store(std::llround(step_end_->values[2]));
-  if (step_end_->values[1] > 0.0 && limit_.load() > step + kStepsAhead) {
-    limit_.store(step + kStepsAhead);
-    stopped_early_ = true;
+  if (step_end_->values[1] > 0.0) {
+    limit_.store(std::min(limit_.load(), step + kStepsAhead));
+    stopped_early_.store(true);  // whoever runs the next stretch hears of it, however short this one is
   }
   {
     const std::lock_guard lock(kept_);

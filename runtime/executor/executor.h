@@ -76,7 +76,7 @@ class Executor {
   // Performs a collective of all ranks that is no op of the schedule, and blocks until it is done. Not while a run is under
   // way; all ranks make the same such calls in the same order.
   void complete(CommCall call);
-  bool stopped_early() const { return stopped_early_; }
+  bool stopped_early() const { return stopped_early_.load(); }
   // The first element of a persistent buffer's instance.
   std::byte* address(BufferId buffer, std::uint32_t instance) const;
   // Of the whole batch, by step from the first that was run: the same on every rank. Any thread may ask.
@@ -139,7 +139,7 @@ class Executor {
   std::int64_t next_step_ = 0;
   std::atomic<std::int64_t> limit_{0};                           // no step from here on
   std::atomic<std::int64_t> settled_{0};                         // steps whose StepEnd is over
-  bool stopped_early_ = false;
+  std::atomic<bool> stopped_early_{false};
   std::atomic<bool> flag_{false};
   std::atomic<std::int64_t> flags_raised_{0};
   std::atomic<double> loss_[4] = {};                             // of the steps in flight, this rank's share

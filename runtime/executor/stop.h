@@ -33,15 +33,20 @@ class StopSign {
     return error_;
   }
 
-  // A request to end after a step that all ranks agree on, and at the second time, at once; for signal handlers.
-  void ask() { asked_.fetch_add(1, std::memory_order_relaxed); }
+  // A request to end after a step that all ranks agree on, and at the second time, at once; for signal handlers. `hurried`:
+  // whoever asks may not wait so long.
+  void ask(bool hurried = false) {
+    asked_.fetch_add(1, std::memory_order_relaxed);
+    if (hurried) hurried_.store(true, std::memory_order_relaxed);
+  }
+  bool hurried() const { return hurried_.load(std::memory_order_relaxed); }
   int asked() const { return asked_.load(std::memory_order_relaxed); }
 
  private:
   mutable std::mutex mutex_;
   std::vector<Bell*> bells_;
   std::exception_ptr error_;
-  std::atomic<bool> failed_{false};
+  std::atomic<bool> failed_{false}, hurried_{false};
   std::atomic<int> asked_{0};
 };
 

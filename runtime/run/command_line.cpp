@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +12,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "runtime/run/launcher.h"
 #include "runtime/run/report.h"
 #ifdef ORRERY_MPI
 #include "runtime/run/mpi_run.h"
@@ -77,9 +77,9 @@ void check_options(CommandLine& o) {
 
 // The first asks for an end after a step, the second for an end at once, more end without a word.
 StopSign* signalled = nullptr;
-void on_signal(int) {
+void on_signal(int signal) {
   if (signalled == nullptr || signalled->asked() > 2) std::_Exit(3);
-  signalled->ask();
+  signalled->ask(signal != SIGUSR1);
 }
 
 class Signals {
@@ -88,7 +88,7 @@ class Signals {
     signalled = &stop;
     std::signal(SIGINT, on_signal);
     std::signal(SIGTERM, on_signal);
-    std::signal(SIGUSR1, on_signal);  // mpirun passes it on
+    std::signal(SIGUSR1, on_signal);  // mpirun passes it on; not in a hurry
   }
   ~Signals() {
     std::signal(SIGINT, SIG_DFL);
@@ -219,20 +219,14 @@ struct Input {
   }
 };
 
-// A batch script of Slurm has a $SLURM_PROCID, too; only what srun starts as several tasks is meant.
-bool started_by_a_launcher() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK"})
-    if (std::getenv(name) != nullptr) return true;
-  const char* const tasks = std::getenv("SLURM_STEP_NUM_TASKS");
-  return tasks != nullptr && std::atoll(tasks) > 1;
-}
-
 bool wants_mpi(const CommandLine& o) { return o.backend == "mpi" || (o.backend == "auto" && started_by_a_launcher()); }
 
 #ifdef ORRERY_MPI
 int run_mpi(const CommandLine& o, int argc, char** argv) {
   StopSign stop;
-  MpiRun mpi(make_mpi_world(argc, argv));
+  const Signals signals(stop);  // a signal that comes while ranks start is heard of in their first step
+  const Launcher launcher;
+  MpiRun mpi(make_mpi_world(argc, argv), launcher);
   try {
     const Input input(o);
     if (mpi.size() != input.schedule.world)
@@ -240,11 +234,10 @@ int run_mpi(const CommandLine& o, int argc, char** argv) {
                                    input.schedule.world, mpi.size(), input.schedule.world));
     RunJob job = input.job(o);
     job.run_word = mpi.job_word();
-    const Signals signals(stop);
     const bool speaks = mpi.rank() == 0;
     const RunResult result = mpi.run(job, stop, o.stall, hooks_of(o, input.scenario, speaks), o.save_trace);
     if (speaks) finish(o, input.scenario, job, result.trace);
-    return stop.asked() > 0 ? 3 : 0;
+    return stop.asked() > 0 || result.stopped ? 3 : 0;
   } catch (const InputError& error) {
     mpi.end_job(error.what(), 2);
   } catch (const std::exception& error) {

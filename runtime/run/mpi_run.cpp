@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -175,12 +176,13 @@ void say(const std::string& message) {
 
 }  // namespace
 
-MpiRun::MpiRun(std::unique_ptr<MpiWorld> world) : world_(std::move(world)) {
+MpiRun::MpiRun(std::unique_ptr<MpiWorld> world, const Launcher& launcher) : world_(std::move(world)), launcher_(launcher) {
   try {
     const std::vector<Greeting> greetings = greet(*world_);
     shared_ = std::make_unique<Shared>(*world_, greetings);
     clocks_ = std::make_unique<Clocks>(*world_, greetings);
     job_word_ = fmt::format("{:016x}", greetings.front().word);
+    if (rank() == 0 && launcher_.is_below_orrery()) say(kRanksStarted);
   } catch (const std::exception& error) {  // said here, since the world's end ends the process
     say(fmt::format("error: rank {}: {}\n", world_->rank(), error.what()));
     world_->abort(3);
@@ -259,6 +261,7 @@ std::vector<schedule::RankTrace> gather_traces(Executor& executor, const schedul
 void MpiRun::end_run(const RunJob& job, const RankRun& run, const std::string& part_name, const std::string& message) {
   if (shared_->may_speak()) say(fmt::format("error: {}\n", message));
   write_part(part_name, job, run, rank(), ranks_are());
+  if (!launcher_.who_is_gone().empty()) std::_Exit(3);  // MPI's abort would wait for the launcher
   world_->abort(3);
 }
 
@@ -269,14 +272,15 @@ RunResult MpiRun::run(const RunJob& job, StopSign& stop, const StallLimits& limi
   const auto leave = [&](const std::string& message) { end_run(job, rank_run, part_name, message); };
   RunResult result;
   try {
-    // mpirun kills a second after it has asked.
-    const Watch watch(*job.schedule, shared_->board, {limits.no_progress_s, 0.6}, stop, leave);
+    const Watch watch(*job.schedule, shared_->board,
+                      {limits.no_progress_s, launcher_.patience_s(), [this] { return launcher_.who_is_gone(); }}, stop, leave);
     rank_run.run();
     const schedule::Trace own = own_trace(job, rank_run, ranks_are());
     std::vector<schedule::RankTrace> ranks = gather_traces(rank_run.executor(), own, size());
     clocks_->finish(ranks, hooks.say);
     slot.state.store(RankState::finished);
     result.trace = own;
+    result.stopped = rank_run.executor().stopped_early();
     if (rank() == 0) merge_ranks(job, std::move(ranks), own.losses, result.trace);
   } catch (const InputError& error) {
     end_job(error.what(), 2);

@@ -6,14 +6,15 @@
 #include <string>
 
 #include "runtime/comm/mpi_world.h"
+#include "runtime/run/launcher.h"
 #include "runtime/run/thread_run.h"
 
 namespace orrery::runtime {
 
 class MpiRun {
  public:
-  // The caller has made the world, and this destroys it. Where ranks cannot greet each other the job ends with a message.
-  explicit MpiRun(std::unique_ptr<MpiWorld> world);
+  // The caller has made the world, and this destroys it; the launcher outlives it. Where ranks cannot greet each other the job ends with a message.
+  MpiRun(std::unique_ptr<MpiWorld> world, const Launcher& launcher);
   ~MpiRun();
   int rank() const;
   int size() const;
@@ -33,6 +34,7 @@ class MpiRun {
   [[noreturn]] void end_run(const RunJob& job, const RankRun& run, const std::string& part_name, const std::string& message);
 
   std::unique_ptr<MpiWorld> world_;
+  const Launcher& launcher_;
   std::unique_ptr<Shared> shared_;
   std::unique_ptr<Clocks> clocks_;
   std::string job_word_;

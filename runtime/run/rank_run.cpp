@@ -121,6 +121,11 @@ schedule::RankTrace RankRun::trace() const {
   return trace;
 }
 
+bool RankRun::stopped_early() const {
+  const Executor* const executor = started_.load(std::memory_order_acquire);
+  return executor != nullptr && executor->stopped_early();
+}
+
 std::vector<double> RankRun::losses() const {
   const Executor* const executor = started_.load(std::memory_order_acquire);
   return executor == nullptr ? std::vector<double>{} : executor->losses();

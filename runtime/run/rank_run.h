@@ -57,6 +57,7 @@ class RankRun {
   // Times are on the run's clock.
   schedule::RankTrace trace() const;
   std::vector<double> losses() const;
+  bool stopped_early() const;  // asked to, and agreed with the other ranks
   Executor& executor() { return *executor_; }  // after run()
 
  private:

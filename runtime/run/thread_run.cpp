@@ -41,6 +41,7 @@ RunResult result_of(const RunJob& job, const std::vector<std::unique_ptr<RankRun
   for (const auto& run : runs) ranks.push_back(run->trace());
   RunResult result{empty_trace(job, "ranks are threads"), stop.error()};
   merge_ranks(job, std::move(ranks), runs.front()->losses(), result.trace);
+  result.stopped = runs.front()->stopped_early();
   return result;
 }
 

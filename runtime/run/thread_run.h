@@ -12,6 +12,7 @@ namespace orrery::runtime {
 struct RunResult {
   schedule::Trace trace;     // of the steps that all ranks have wholly performed, also where the run ended early
   std::exception_ptr error;  // what ended it early; null: nothing did
+  bool stopped = false;      // a rank was asked to stop, and all did so after the same step
 };
 
 struct StallLimits {

@@ -4,27 +4,18 @@
 
 #include <chrono>
 #include <exception>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <utility>
 
 #include "runtime/executor/step_plan.h"
+#include "runtime/run/process_state.h"
 #include "schedule/trace_meetings.h"
 
 namespace orrery::runtime {
 namespace {
 
 using schedule::MeetingKey;
-
-// 'R' running, 'S' sleeping, 'T' stopped, 'Z' zombie, 'X' gone (proc(5)).
-char process_state(std::int64_t process) {
-  std::ifstream file(fmt::format("/proc/{}/stat", process));
-  std::string text;
-  if (!std::getline(file, text)) return 'X';
-  const std::size_t end = text.rfind(')');
-  return end == std::string::npos || end + 2 >= text.size() ? 'X' : text[end + 2];
-}
 
 struct Standing {
   std::int64_t step = 0;
@@ -207,13 +198,15 @@ std::string Watch::dead_process() const {
 
 std::string Watch::disobedience(double asked_for_s) const {
   if (stop_.asked() > 1) return "stopped at once, as was asked a second time";
-  if (stop_.asked() > 0 && asked_for_s > limits_.asked_s) return "stopped by a signal";
+  if (stop_.hurried() && asked_for_s > limits_.asked_s) return "stopped by a signal";
   return {};
 }
 
 // A process that has died stops the others soon, so who goes on need not be looked at.
 std::string Watch::trouble(double without_progress_s, double asked_for_s) const {
-  std::string message = without_progress_s > 0.0 ? dead_process() : std::string();
+  std::string message = limits_.who_is_gone ? limits_.who_is_gone() : std::string();
+  if (!message.empty()) return message;
+  if (without_progress_s > 0.0) message = dead_process();
   if (message.empty()) message = disobedience(asked_for_s);
   if (message.empty() && without_progress_s >= limits_.no_progress_s)
     message = fmt::format("no progress for {:.1f} s", without_progress_s);
@@ -241,7 +234,7 @@ void Watch::look() {
     const bool progresses = now != last || all_finished();
     if (progresses) progressed = Clock::now();
     last = now;
-    if (stop_.asked() == 0) not_asked = Clock::now();
+    if (!stop_.hurried()) not_asked = Clock::now();
     const std::string message = trouble(progresses ? 0.0 : since(progressed), since(not_asked));
     if (message.empty()) continue;
     on_stall_(message);

@@ -25,7 +25,8 @@ std::vector<std::string> who_waits_for_whom(const schedule::Schedule& schedule, 
 
 struct WatchLimits {
   double no_progress_s = 30.0;
-  double asked_s = 1e9;  // from the first request to stop; a second request is obeyed at once
+  double asked_s = 1e9;  // from the first hurried request to stop; a second request is obeyed at once
+  std::function<std::string()> who_is_gone = {};  // of those without whom nobody wants the run; empty text: nobody
 };
 
 class Watch {

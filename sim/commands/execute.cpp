@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <thread>
@@ -19,6 +20,8 @@
 
 namespace orrery::sim {
 namespace {
+
+constexpr std::chrono::seconds kStartWithin{120};
 
 struct Performed {
   int code = kFine;
@@ -49,8 +52,16 @@ Performed perform_as_processes(const std::string& runtime, std::vector<std::stri
                  .arguments = mpirun_arguments(of, runtime, arguments),
                  .on_output = {},
                  .on_error = [&](std::string_view text) { words.take(text); },
-                 .first_signal = SIGUSR1});  // mpirun hands that on to the ranks; SIGINT would kill them
+                 .environment = {fmt::format("ORRERY_EXECUTE={}", ::getpid())},
+                 .first_signal = SIGUSR1,  // mpirun hands that on to the ranks; SIGINT would kill them
+                 .has_begun = [&] { return words.ranks_started(); },
+                 .begin_within = kStartWithin});
   words.finish();
+  if (end.too_late)
+    throw WorldError(fmt::format("mpirun has not started the ranks within {} s; does `mpirun -n {} true` end?",
+                                 kStartWithin.count(), ranks));
+  if (end.forwarded != 0 && !words.ranks_started() && !words.said_error())
+    throw WorldError("interrupted before the ranks had started");
   return {exit_code_of("mpirun", end, words.said_error(), words.death()), end.forwarded != 0};
 }
 

@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, 4> kKnownBlocks = {
 // "[host:1234] ..." behind blocks of which several were alike.
 constexpr std::array<std::string_view, 2> kKnownLines = {"sent help message", "orte_base_help_aggregate"};
 constexpr std::string_view kForwarding = "mpirun: Forwarding signal";
+constexpr std::string_view kRanksStarted = "orrery-rt: all ranks have started\n";  // runtime/run/launcher.h; for us alone
 
 bool is_rule(std::string_view line) {
   while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
@@ -26,7 +27,7 @@ bool is_rule(std::string_view line) {
 // A line of which this is the beginning may turn out to be mpirun's.
 bool may_be_theirs(std::string_view begin) {
   return begin.starts_with('-') || begin.starts_with('[') || begin.starts_with(kForwarding) ||
-         kForwarding.starts_with(begin);
+         kForwarding.starts_with(begin) || kRanksStarted.starts_with(begin);
 }
 
 template <std::size_t n>
@@ -68,6 +69,10 @@ void MpirunWords::finish() {
 
 void MpirunWords::line(std::string_view line) {
   const bool goes_on = in_kept_line_;
+  if (!goes_on && line == kRanksStarted) {
+    ranks_started_ = true;
+    return;
+  }
   if (!goes_on && is_rule(line)) {
     block_ += line;
     if (in_block_)

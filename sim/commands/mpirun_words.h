@@ -17,6 +17,7 @@ class MpirunWords {
   void take(std::string_view text);
   void finish();  // no more text comes
 
+  bool ranks_started() const { return ranks_started_; }  // rank 0 has said so
   bool said_error() const { return said_error_; }  // a line "error: ..." was kept
   const std::string& death() const {
     return death_;
@@ -29,7 +30,7 @@ class MpirunWords {
 
   std::function<void(std::string_view)> forward_;
   std::string pending_;  // the beginning of a line that might be one of mpirun's
-  bool in_block_ = false, in_kept_line_ = false;
+  bool in_block_ = false, in_kept_line_ = false, ranks_started_ = false;
   std::string block_, last_kept_;
   bool said_error_ = false;
   std::string death_;

@@ -120,6 +120,45 @@ TEST(ChildProcess, TheFirstSignalCanBeAnother) {
   EXPECT_THAT(heard.out, HasSubstr("ready\nasked\nready\n"));
 }
 
+// It says when it has begun; before that the first signal ends it, and it may not take for ever.
+TEST(ChildProcess, BeforeItHasBegunTheFirstSignalEndsIt) {
+  bool begun = false;
+  ChildProcess child{.program = "sh",
+                     .arguments = {"-c", "trap 'exit 4' TERM; trap 'exit 5' USR1; echo ready; while :; do sleep 0.05; done"},
+                     .on_output = [](std::string_view) { ::kill(::getpid(), SIGINT); },
+                     .on_error = {},
+                     .first_signal = SIGUSR1,
+                     .patience = std::chrono::seconds(60),
+                     .has_begun = [&] { return begun; }};
+  const ChildEnd end = run_child(child);
+  EXPECT_EQ(end.code, 4);
+  EXPECT_EQ(end.forwarded, SIGINT);
+  EXPECT_FALSE(end.too_late);
+  begun = true;
+  EXPECT_EQ(run_child(child).code, 5);
+}
+
+TEST(ChildProcess, OneThatDoesNotBeginIsKilled) {
+  const ChildEnd end = run_child({.program = "sh",
+                                  .arguments = {"-c", "while :; do sleep 0.05; done"},
+                                  .on_output = {},
+                                  .on_error = {},
+                                  .has_begun = [] { return false; },
+                                  .begin_within = std::chrono::milliseconds(20)});
+  EXPECT_TRUE(end.too_late);
+  EXPECT_EQ(end.signal, SIGKILL);
+}
+
+TEST(ChildProcess, ItHasVariablesOfItsOwn) {
+  std::string out;
+  run_child({.program = "sh",
+             .arguments = {"-c", "echo $ORRERY_TEST_WORD ${PATH:+path}"},
+             .on_output = [&](std::string_view text) { out += text; },
+             .on_error = {},
+             .environment = {"ORRERY_TEST_WORD=a=b"}});
+  EXPECT_EQ(out, "a=b path\n");
+}
+
 TEST(ChildProcess, TheSignalMaskIsAsItWas) {
   hear("exit 0");
   sigset_t mask;

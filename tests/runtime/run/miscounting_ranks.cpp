@@ -67,8 +67,9 @@ class MiscountingWorld final : public MpiWorld {
 };
 
 int run(int argc, char** argv) {
+  const Launcher launcher;
   auto world = make_mpi_world(argc, argv);
-  MpiRun mpi(std::make_unique<MiscountingWorld>(std::move(world), std::atoi(argv[1]), std::atoll(argv[2])));
+  MpiRun mpi(std::make_unique<MiscountingWorld>(std::move(world), std::atoi(argv[1]), std::atoll(argv[2])), launcher);
   const auto scenario = scenarios::load_scenarios(
       {"scenarios/cpu/gpt-3d.json"}, {"cluster.node.gpus=4", "parallel.tp=1", "parallel.sp=false", "model.hidden=32",
                                       "model.head_dim=8", "model.ffn_hidden=64"}).front();

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "runtime/run/run_trace.h"
+#include "runtime/state/checkpoint_directory.h"
 #include "schedule/trace_check.h"
 #include "schedule/trace_file.h"
 #include "tests/runtime/run/small_run.h"
@@ -78,6 +79,30 @@ TEST(Stopping, EndsAllRanksAfterTheSameStep) {
     EXPECT_EQ(result.trace.steps, done);
     EXPECT_EQ(schedule::whole_steps(small.schedule, result.trace), done);
   }
+}
+
+// Stretches between checkpoints may be shorter than what ranks run ahead: the request outlives them.
+TEST(Stopping, EndsARunThatSavesAfterEveryFewSteps) {
+  const std::string directory = testing::TempDir() + "orrery_stop_" + std::to_string(::getpid());
+  for (const std::int64_t every : {1, 2, 3, 5}) {
+    std::filesystem::remove_all(directory);
+    SmallRun small(two_stages(), {.steps = 60, .save_directory = directory, .save_every = every});
+    const RunResult result = small.run([&](int rank) {
+      RankHooks hooks;
+      if (rank == 0)
+        hooks.on_step = [&](std::int64_t step, double) {
+          if (step == 4) small.stop.ask();
+        };
+      return hooks;
+    });
+    EXPECT_FALSE(result.error);
+    EXPECT_TRUE(result.stopped);
+    const auto done = static_cast<std::int64_t>(result.trace.losses.size());
+    EXPECT_GE(done, 5);
+    EXPECT_LE(done, 10) << "every " << every;
+    EXPECT_EQ(complete_steps(directory).back(), done) << "the last checkpoint is of the last step";
+  }
+  std::filesystem::remove_all(directory);
 }
 
 TEST(Resuming, CountsStepsFromTheCheckpoint) {

@@ -54,6 +54,20 @@ TEST(MpirunWords, AreLeftOutHoweverTheyAreCut) {
   }
 }
 
+TEST(MpirunWords, ThatTheRanksHaveStartedIsForUsAlone) {
+  const std::string started = "orrery-rt: all ranks have started\n";
+  for (std::size_t piece = 1; piece <= started.size(); ++piece) {
+    std::string text;
+    MpirunWords words([&](std::string_view part) { text += part; });
+    const std::string all = "orrery: a line\n" + started + "loss\n";
+    for (std::size_t at = 0; at < all.size(); at += piece) words.take(std::string_view(all).substr(at, piece));
+    EXPECT_TRUE(words.ranks_started());
+    words.finish();
+    EXPECT_EQ(text, "orrery: a line\nloss\n");
+  }
+  EXPECT_FALSE(MpirunWords([](std::string_view) {}).ranks_started());
+}
+
 TEST(MpirunWords, UnknownBlocksAreKept) {
   EXPECT_EQ(kept(kSlots, 7).text, kSlots);
   const std::string open = kRule + "\nsomething new that never ends\n";
