@@ -12,12 +12,14 @@
 
 #include "base/check.h"
 #include "base/diagnostics.h"
+#include "base/output.h"
 #include "runtime/calibrate/command_line.h"
 #include "runtime/run/command_line.h"
 
 int main(int argc, char** argv) {
   namespace runtime = orrery::runtime;
-  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);  // a write that fails is an error at its place, not a death without a word
+  std::signal(SIGXFSZ, SIG_IGN);
   const auto say = [](const std::string& text) {
     std::fwrite(text.data(), 1, text.size(), stderr);
     std::fflush(stderr);
@@ -25,6 +27,8 @@ int main(int argc, char** argv) {
   try {
     if (argc > 1 && std::string_view(argv[1]) == "calibrate") return runtime::calibrate_command_line(argc, argv);
     return runtime::run_command_line(argc, argv);
+  } catch (const orrery::ReaderGone&) {
+    return 3;
   } catch (const orrery::InputError& error) {
     say(error.what());
     return 2;

@@ -152,15 +152,27 @@ void read_precision(Draft& d, ObjectReader& r) {
                             fmt::format("write \"precision\": \"{}\"", flag));
 }
 
+constexpr double kLeastEpsilon = 1e-37;  // a normal number in fp32
+
+// Of a running average, of which 1 - decay^step corrects the start: kernels have it in fp32, where 1 is no decay.
+double decay(ObjectReader& r, const char* key, double fallback) {
+  const double value = r.number(key, {.fallback = fallback, .min = 0.0, .max = 1.0});
+  if (static_cast<float>(value) < 1.0F) return value;
+  r.diagnostics().error(r.place(key), fmt::format("\"{}\" in training is {:.7g}: the average would never leave its start of 0", key, value),
+                        "allowed: a number from 0 to 0.9999999");
+  return fallback;
+}
+
 void read_optimizer_numbers(Training& t, ObjectReader& r) {
   t.optimizer = r.choice<Optimizer>("optimizer", Optimizer::adam, optimizer_words());
   t.clip_gradient_norm =
       r.number("clip_gradient_norm", {.fallback = t.clip_gradient_norm, .min = 0.0, .max = 1e30});
   t.learning_rate = r.number("learning_rate", {.fallback = t.learning_rate, .min = 0.0, .max = 1e6});
   t.weight_decay = r.number("weight_decay", {.fallback = t.weight_decay, .min = 0.0, .max = 1e6});
-  t.beta1 = r.number("beta1", {.fallback = t.beta1, .min = 0.0, .max = 1.0});
-  t.beta2 = r.number("beta2", {.fallback = t.beta2, .min = 0.0, .max = 1.0});
-  t.epsilon = r.number("epsilon", {.fallback = t.epsilon, .min = 0.0, .max = 1.0});
+  t.beta1 = decay(r, "beta1", t.beta1);
+  t.beta2 = decay(r, "beta2", t.beta2);
+  // 0 / (sqrt(0) + 0) of a weight that has no gradient yet is no number.
+  t.epsilon = r.number("epsilon", {.fallback = t.epsilon, .min = kLeastEpsilon, .max = 1.0});
 }
 
 // A number of layers of each virtual stage, or a list of one number per virtual stage.

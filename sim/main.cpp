@@ -26,12 +26,13 @@ int main(int argc, char** argv) {
   namespace sim = orrery::sim;
   std::signal(SIGPIPE,
               SIG_IGN);  // a reader that goes away is an error of write(), not a death without a word
-  sim::Output out(stdout);
+  std::signal(SIGXFSZ, SIG_IGN);  // and so is a file that may not grow
+  orrery::Output out(stdout);
   try {
     const int code = sim::run_program(argc, argv, out);
     out.flush();
     return code;
-  } catch (const sim::ReaderGone&) {
+  } catch (const orrery::ReaderGone&) {
     return sim::kWorldFailed;
   } catch (const orrery::InputError& error) {
     say(error.what());

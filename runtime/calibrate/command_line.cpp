@@ -14,6 +14,8 @@
 #include "base/check.h"
 #include "base/diagnostics.h"
 #include "base/directories.h"
+#include "base/option_values.h"
+#include "base/output.h"
 #include "base/quantile.h"
 #include "base/random.h"
 #include "runtime/calibrate/calibration_report.h"
@@ -117,6 +119,12 @@ std::set<Exchange> exchanges_of(const Grid& grid, std::int64_t ranks, bool quick
   return all;
 }
 
+void print(const std::string& text) {
+  Output out(stdout);
+  out.write(text);
+  out.flush();
+}
+
 class Calibrating {
  public:
   explicit Calibrating(const Options& o)
@@ -188,7 +196,7 @@ class Calibrating {
     add_notes(grid, visits, from, c);
     write_files(o_.output, hardware_files(c));
     const std::string report = calibration_report(c, visits, o_.output);
-    std::fwrite(report.data(), 1, report.size(), stdout);
+    print(report);
   }
 
   static double typical_uncertainty(const Grid& grid, const KernelPhase& kernels) {
@@ -214,13 +222,13 @@ int calibrate_command_line(int argc, char** argv) {
   try {
     app.parse(argc - 1, argv + 1);
   } catch (const CLI::CallForHelp&) {
-    const std::string help = app.help();
-    std::fwrite(help.data(), 1, help.size(), stdout);
+    print(app.help());
     return 0;
   } catch (const CLI::ParseError& error) {
     throw InputError(
         fmt::format("error: {}\n  hint: orrery-rt calibrate --help lists the options\n", error.what()));
   }
+  refuse_empty_values(app);
   if (o.name.empty() || o.name.find('/') != std::string::npos)
     throw InputError(fmt::format(
         "error: --name {} is no file's name\n  hint: --output says in which directory\n", o.name));

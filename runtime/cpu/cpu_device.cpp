@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "runtime/cpu/fill_in_pieces.h"
 #include "runtime/cpu/operands.h"
 #include "runtime/cpu/perform.h"
 
@@ -42,13 +43,13 @@ bool is_optimizer(OpKind kind) { return kind == OpKind::adam || kind == OpKind::
 
 void CpuDevice::Unmap::operator()(std::byte* memory) const { ::munmap(memory, static_cast<std::size_t>(bytes)); }
 
-std::byte* CpuDevice::allocate(std::int64_t bytes) {
+std::byte* CpuDevice::allocate(std::int64_t bytes, const std::function<void()>& moved) {
   bytes = std::max<std::int64_t>(bytes, 1);
   void* const memory = ::mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw WorldError(fmt::format("{} bytes of memory: mmap: {}", bytes, std::strerror(errno)));
   memory_.emplace_back(static_cast<std::byte*>(memory), Unmap{bytes});
   // Touched here, by the thread that will use it, so that no step pays for it.
-  std::memset(memory, 0xff, static_cast<std::size_t>(bytes));
+  fill_in_pieces({memory_.back().get(), static_cast<std::size_t>(bytes)}, std::byte{0xff}, moved);
   return memory_.back().get();
 }
 

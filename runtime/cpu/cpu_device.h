@@ -21,7 +21,7 @@ struct OptimizerProgress {
 class CpuDevice final : public Device {
  public:
   explicit CpuDevice(const CpuJob& job) : job_(job) {}
-  std::byte* allocate(std::int64_t bytes) override;
+  std::byte* allocate(std::int64_t bytes, const std::function<void()>& moved) override;
   std::int64_t element_bytes(schedule::DataType type) const override;
   double perform(const OpCall& call) override;
 

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/check.h"
+#include "runtime/cpu/fill_in_pieces.h"
 
 namespace orrery::runtime {
 
@@ -25,8 +26,10 @@ EmulatedDevice::EmulatedDevice(const schedule::Trace& trace, std::int64_t rank, 
 }
 
 // Messages move real bytes, so the memory is real; nobody writes meaningful numbers into it.
-std::byte* EmulatedDevice::allocate(std::int64_t bytes) {
-  memory_.push_back(std::make_unique<std::byte[]>(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1))));
+std::byte* EmulatedDevice::allocate(std::int64_t bytes, const std::function<void()>& moved) {
+  const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
+  memory_.push_back(std::make_unique_for_overwrite<std::byte[]>(size));
+  fill_in_pieces({memory_.back().get(), size}, std::byte{0}, moved);
   return memory_.back().get();
 }
 

@@ -17,7 +17,7 @@ class EmulatedDevice final : public Device {
  public:
   // `trace` is of the schedule that is performed, and has a whole step (schedule/trace_check.h); its first counts.
   EmulatedDevice(const schedule::Trace& trace, std::int64_t rank, const StopSign& stop);
-  std::byte* allocate(std::int64_t bytes) override;
+  std::byte* allocate(std::int64_t bytes, const std::function<void()>& moved) override;
   std::int64_t element_bytes(schedule::DataType type) const override { return schedule::size_of(type); }
   double perform(const OpCall& call) override;
 

@@ -22,6 +22,9 @@ std::vector<unsigned char> read_bytes(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error))
     throw InputError(fmt::format("{}: error: is a directory; the training text is one file\n", path));
+  // A device or a pipe has no end, or none that can be read twice.
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
+    throw InputError(fmt::format("{}: error: is no ordinary file\n", path));
   std::ifstream file(path, std::ios::binary);
   if (!file) throw InputError(fmt::format("{}: error: cannot be read: {}\n", path, std::strerror(errno)));
   std::vector<unsigned char> bytes;

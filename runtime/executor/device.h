@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "runtime/executor/step_plan.h"
@@ -26,8 +27,8 @@ class Device {
  public:
   virtual ~Device() = default;
   // Lives as long as the device. Where elements mean something, filled with ones (NaN in every floating type), so that
-  // nothing passes for zero unnoticed.
-  virtual std::byte* allocate(std::int64_t bytes) = 0;
+  // nothing passes for zero unnoticed. Large memory takes seconds to touch: `moved` is called whenever some of it was.
+  virtual std::byte* allocate(std::int64_t bytes, const std::function<void()>& moved) = 0;
   // Bytes of one element of a type on this device.
   virtual std::int64_t element_bytes(schedule::DataType type) const = 0;
   // Returns when it is done. What a cross_entropy_loss op adds to the loss, else 0. Ops of different streams come from

@@ -97,8 +97,9 @@ Executor::Executor(const schedule::Schedule& schedule, World& world, Device& dev
 Executor::~Executor() = default;
 
 void Executor::bind_memory() {
-  device_memory_ = device_.allocate(arena_.device_bytes);
-  if (arena_.host_bytes > 0) host_memory_ = device_.allocate(arena_.host_bytes);
+  const auto moved = [this] { board_.completed.fetch_add(1, std::memory_order_relaxed); };
+  device_memory_ = device_.allocate(arena_.device_bytes, moved);
+  if (arena_.host_bytes > 0) host_memory_ = device_.allocate(arena_.host_bytes, moved);
   view_data_.reserve(plan_.views.size());
   const auto base = [&](const Allocation& a) { return plan_.buffer(a).on_host ? host_memory_ : device_memory_; };
   for (const PlannedView& v : plan_.views) {

@@ -7,11 +7,14 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <limits>
 #include <mutex>
 #include <optional>
 
 #include "base/check.h"
+#include "base/option_values.h"
+#include "base/output.h"
 #include "runtime/run/launcher.h"
 #include "runtime/run/report.h"
 #ifdef ORRERY_MPI
@@ -66,6 +69,9 @@ void check_options(CommandLine& o) {
   if (o.keep && o.run.save_directory.empty())
     throw InputError("error: --keep needs --save\n  hint: --save DIR says where checkpoints go\n");
   o.run.keep = o.keep.value_or(o.run.keep);
+  require_finite("--stall-limit", o.stall.no_progress_s);
+  require_count("--keep", o.run.keep);
+  require_count("--every", o.run.save_every);
   if (!o.emulate.empty() && (!o.run.save_directory.empty() || !o.run.resume.empty() || !o.data.empty()))
     throw InputError("error: an emulated run trains nothing, so it has no data and no checkpoints\n  hint: leave out --data, --save and --resume\n");
   if (!o.emulate.empty() && o.run.in_double)
@@ -122,8 +128,9 @@ void require_cpu() {
 }
 
 void print(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+  Output out(stdout);
+  out.write(text);
+  out.flush();
 }
 
 // Lines of rank 0 while the run goes on.
@@ -143,19 +150,27 @@ class StepPrinter {
   std::int64_t last_ = 0;
 };
 
-// First what people wait for; the trace is written behind it, since that may fail.
+// First what people wait for; the trace is written behind it, since that may fail. Neither takes the other along.
 void finish(const CommandLine& o, const scenarios::Scenario& scenario, const RunJob& job, schedule::Trace trace) {
   const RunReport report{scenario, *job.schedule, trace, job.tokens->entropy_floor()};
-  print(o.json ? run_json(report) : run_summary(report));
+  std::exception_ptr not_printed;
+  try {
+    print(o.json ? run_json(report) : run_summary(report));
+  } catch (...) {
+    not_printed = std::current_exception();
+  }
   trace.scenario = scenario.name;
   trace.scenario_path = scenario.path;
   if (!o.save_trace.empty()) schedule::write_trace(o.save_trace, trace);
+  if (not_printed) std::rethrow_exception(not_printed);
 }
 
 // Of a run that has failed: that is what people must hear of, whatever else fails.
 void finish_failed(const CommandLine& o, const scenarios::Scenario& scenario, const RunJob& job, const schedule::Trace& trace) {
   try {
     finish(o, scenario, job, trace);
+  } catch (const ReaderGone&) {
+  } catch (const OutputFailed&) {
   } catch (const std::exception& error) {
     std::fputs(fmt::format("what was measured is lost, too: {}\n", error.what()).c_str(), stderr);
   }
@@ -260,6 +275,7 @@ int run_command_line(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     throw InputError(fmt::format("error: {}\n  hint: orrery-rt --help lists the options\n", error.what()));
   }
+  refuse_empty_values(app);
   check_options(o);
   require_cpu();
   if (!wants_mpi(o)) {

@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <fstream>
 #include <string>
 
 namespace orrery::runtime {
 
 char process_state(std::int64_t process) {
+  errno = 0;
   std::ifstream file(fmt::format("/proc/{}/stat", process));
+  if (!file && errno != ENOENT) return '?';
   std::string text;
   if (!std::getline(file, text)) return 'X';
   const std::size_t end = text.rfind(')');

@@ -5,7 +5,7 @@
 
 namespace orrery::runtime {
 
-// 'R' running, 'S' sleeping, 'T' stopped, 'Z' zombie, 'X' gone.
+// 'R' running, 'S' sleeping, 'T' stopped, 'Z' zombie, 'X' gone, '?' it could not be asked (too many open files).
 char process_state(std::int64_t process);
 
 }  // namespace orrery::runtime

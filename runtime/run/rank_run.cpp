@@ -12,6 +12,7 @@
 #include "runtime/run/checkpoint_saver.h"
 #include "runtime/state/checkpoint_directory.h"
 #include "runtime/state/initialise.h"
+#include "runtime/state/save.h"
 #include "runtime/state/load.h"
 
 namespace orrery::runtime {
@@ -86,19 +87,31 @@ void RankRun::prepare_state() {
   progress.scaler.good_steps = loaded.progress.steps_since_overflow;
   cpu_->resume(progress);
   executor_->start_at(loaded.progress.step);
-  if (loaded.progress.data_fingerprint != job_.tokens->fingerprint() && hooks_.say && world_.rank() == 0)
-    hooks_.say(fmt::format("the checkpoint's data was {}; this run reads {}", loaded.progress.data_source,
-                           job_.tokens->description()));
   if (hooks_.say && world_.rank() == 0) {
+    if (loaded.progress.seed != job_.schedule->hyper.seed)
+      hooks_.say(fmt::format("the checkpoint's seed was {}; this run draws with {}", loaded.progress.seed, job_.schedule->hyper.seed));
+    else if (loaded.progress.data_fingerprint != job_.tokens->fingerprint())
+      hooks_.say(fmt::format("the checkpoint's data was {}; this run reads {}", loaded.progress.data_source,
+                             loaded.progress.data_source == job_.tokens->description() ? "other data of the same name"
+                                                                                       : job_.tokens->description()));
     hooks_.say(fmt::format("resumed at step {} from {}", loaded.progress.step, loaded.path));
     for (const std::string& note : loaded.notes) hooks_.say(note);
   }
 }
 
+// On rank 0: what is in the directory must be this run's, and stay so.
+void RankRun::take_directory(const std::string& directory) {
+  lock_ = std::make_unique<DirectoryLock>(directory);
+  if (!lock_->holds() && hooks_.say)
+    hooks_.say(fmt::format("{}: cannot be locked here; no other run may save into it", directory));
+  refuse_foreign_checkpoints(directory, job_.schedule->model);
+  refuse_later_checkpoints(directory, executor_->next_step());
+}
+
 void RankRun::run_stretches() {
   const std::int64_t end = executor_->next_step() + job_.options.steps;
   const bool saves = !job_.options.save_directory.empty();
-  if (saves && world_.rank() == 0) refuse_later_checkpoints(job_.options.save_directory, executor_->next_step());
+  if (saves && world_.rank() == 0) take_directory(job_.options.save_directory);
   if (saves) saver_ = std::make_unique<CheckpointSaver>(job_, *executor_, slot_, layout_, *memory_);
   while (executor_->next_step() < end && !executor_->stopped_early()) {
     const std::int64_t left = end - executor_->next_step(), every = job_.options.save_every;

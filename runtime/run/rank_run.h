@@ -17,6 +17,7 @@
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/executor/executor.h"
 #include "runtime/run/run_job.h"
+#include "runtime/state/directory_lock.h"
 #include "runtime/state/layout.h"
 #include "runtime/state/state_memory.h"
 #include "schedule/trace.h"
@@ -63,6 +64,7 @@ class RankRun {
  private:
   void agree() const;
   void prepare_state();
+  void take_directory(const std::string& directory);
   void run_stretches();
 
   const RunJob& job_;
@@ -76,6 +78,7 @@ class RankRun {
   std::atomic<const Executor*> started_{nullptr};  // the same, once it is made: for other threads
   std::unique_ptr<ExecutorMemory> memory_;
   StateLayout layout_;
+  std::unique_ptr<DirectoryLock> lock_;      // rank 0's, of the directory that it saves to
   std::unique_ptr<CheckpointSaver> saver_;  // null where none are saved; what it writes may outlast a run that failed
 };
 

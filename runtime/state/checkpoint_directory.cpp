@@ -30,9 +30,12 @@ std::optional<std::int64_t> number_behind(std::string_view name, std::string_vie
   return value;
 }
 
+std::string name_of_step(std::int64_t step) { return fmt::format("{}{:08}", kPrefix, step); }
+
 std::optional<std::int64_t> step_of(std::string_view name) {
-  if (name.find('.') != std::string_view::npos) return std::nullopt;
-  return number_behind(name, kPrefix);
+  const std::optional<std::int64_t> step = number_behind(name, kPrefix);
+  // "step-12" is nobody's: it would be looked for under step 12's own name.
+  return step && name_of_step(*step) == name ? step : std::nullopt;
 }
 
 template <typename Visit>
@@ -52,8 +55,6 @@ void remove_tree(const fs::path& path) {
   fs::remove_all(path, error);
   if (error) throw WorldError(fmt::format("{}: cannot be removed: {}", path.string(), error.message()));
 }
-
-std::string name_of_step(std::int64_t step) { return fmt::format("{}{:08}", kPrefix, step); }
 
 }  // namespace
 

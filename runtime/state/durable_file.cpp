@@ -8,10 +8,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "base/diagnostics.h"
+#include "base/directories.h"
 
 namespace orrery::runtime {
 namespace {
@@ -62,8 +66,18 @@ void sync_directory(const std::string& path) {
   if (result != 0 && reason != EINVAL) fail(path, "fsync");
 }
 
+void make_directories_durably(const std::string& path) {
+  std::vector<std::string> above;
+  std::error_code error;
+  namespace fs = std::filesystem;
+  for (fs::path at = fs::path(path).lexically_normal(); !at.empty() && !fs::exists(at, error); at = at.parent_path())
+    above.push_back(at.has_parent_path() ? at.parent_path().string() : ".");
+  make_directories(path);
+  for (const std::string& directory : above) sync_directory(directory);
+}
+
 InputFile::InputFile(std::string path) : path_(std::move(path)) {
-  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe would wait for its writer
   if (descriptor_ < 0) throw InputError(fmt::format("{}: error: cannot be read: {}\n", path_, std::strerror(errno)));
   struct stat info {};
   if (::fstat(descriptor_, &info) != 0 || !S_ISREG(info.st_mode)) {

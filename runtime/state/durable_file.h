@@ -27,6 +27,9 @@ class DurableFile {
 // Names in a directory are durable only when the directory is.
 void sync_directory(const std::string& path);
 
+// With those above it; a directory that was not there is a name in the one above it.
+void make_directories_durably(const std::string& path);
+
 class InputFile {
  public:
   explicit InputFile(std::string path);

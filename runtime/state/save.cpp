@@ -10,7 +10,6 @@
 
 #include "base/check.h"
 #include "base/diagnostics.h"
-#include "base/directories.h"
 #include "runtime/state/checkpoint_directory.h"
 #include "runtime/state/durable_file.h"
 #include "runtime/state/stored_elements.h"
@@ -46,16 +45,6 @@ void cut(const StateRun& run, Element element, std::int64_t piece_bytes, RankFil
     if (!file.pieces.empty()) piece.offset = file.pieces.back().offset + file.pieces.back().bytes();
     file.pieces.push_back(piece);
   }
-}
-
-// A directory that was not there is a name in the one above it.
-void make_directories_durably(const std::string& path) {
-  std::vector<std::string> above;
-  std::error_code error;
-  for (fs::path at = fs::path(path).lexically_normal(); !at.empty() && !fs::exists(at, error); at = at.parent_path())
-    above.push_back(at.has_parent_path() ? at.parent_path().string() : ".");
-  make_directories(path);
-  for (const std::string& directory : above) sync_directory(directory);
 }
 
 // Fails where `to` is a directory that holds something.
@@ -124,6 +113,23 @@ void save_rank(const SavePlace& place, std::int64_t rank, Snapshot& snapshot, co
   snapshot.file.rank = rank;
   snapshot.file.step = place.step;
   write_rank_file((fs::path(path) / rank_file_name(rank)).string(), snapshot.file, snapshot.data, moved);
+}
+
+void refuse_foreign_checkpoints(const std::string& directory, const models::Architecture& model) {
+  const auto difference = [&](const std::string& checkpoint) -> std::string {
+    try {
+      return model_difference(read_manifest((fs::path(checkpoint) / kManifestName).string()).model, model);
+    } catch (const InputError&) {
+      return {};
+    }
+  };
+  for (const std::int64_t step : complete_steps(directory)) {
+    const std::string checkpoint = checkpoint_path(directory, step);
+    if (const std::string found = difference(checkpoint); !found.empty())
+      throw InputError(fmt::format("{}: error: is a checkpoint of another model ({}), and a run removes old ones\n"
+                                   "  hint: save to another directory\n",
+                                   checkpoint, found));
+  }
 }
 
 void commit(const SavePlace& place, const schedule::Schedule& schedule, const StateLayout& layout,

@@ -46,6 +46,10 @@ void snapshot(const StateLayout& layout, StateMemory& memory, Snapshot& into, st
 // Throws WorldError where it cannot be written. The snapshot's elements stay as they are. `moved`: see write_rank_file().
 void save_rank(const SavePlace& place, std::int64_t rank, Snapshot& snapshot, const std::function<void()>& moved = {});
 
+// For a run that is about to save there: what it keeps and removes must be its own. Throws InputError where there is a
+// checkpoint of another model. One that cannot be read is nobody's.
+void refuse_foreign_checkpoints(const std::string& directory, const models::Architecture& model);
+
 // Of rank 0, after every rank's save_rank. Keeps the newest `keep` checkpoints up to this one (0: all). Throws
 // WorldError where a rank's file cannot be read back, or something cannot be written, renamed or removed.
 void commit(const SavePlace& place, const schedule::Schedule& schedule, const StateLayout& layout,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/diagnostics.h"
+#include "base/option_values.h"
 
 namespace orrery::sim {
 namespace {
@@ -175,6 +176,7 @@ int run_program(int argc, const char* const* argv, Output& out) {
   } catch (const CLI::ParseError& error) {
     refuse(parser.app, error);
   }
+  for (const CLI::App* sub : parser.app.get_subcommands()) refuse_empty_values(*sub);
   for (const auto& [sub, action] : parser.actions)
     if (parser.app.got_subcommand(sub)) return action(out);
   return kFine;

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/diagnostics.h"
+#include "base/option_values.h"
 #include "sim/commands/command.h"
 #include "sim/commands/compare_traces.h"
 #include "sim/commands/perfetto_file.h"
@@ -61,6 +62,7 @@ int compare_measured(const CompareOptions& o, const std::vector<scenarios::Scena
 }
 
 int compare(const CompareOptions& o, Output& out) {
+  require_finite("--emulated-stretch", o.emulated_stretch);
   const std::vector<scenarios::Scenario> scenarios = load_scenarios(o.scenarios);
   if (!o.measured.empty()) return compare_measured(o, scenarios, out);
   const std::vector<Result> results = predict_all(scenarios, o.full);

@@ -35,8 +35,9 @@ Performed perform_as_threads(const std::string& runtime, std::vector<std::string
   return {exit_code_of("orrery-rt", end), end.forwarded != 0};
 }
 
-Performed perform_as_processes(const std::string& runtime, std::vector<std::string> arguments,
-                               std::int64_t ranks) {
+// Its output passes through us: mpirun does not bear it that nobody reads.
+Performed perform_as_processes(const std::string& runtime, std::vector<std::string> arguments, std::int64_t ranks,
+                               Output& out) {
   if (find_program("mpirun").empty())
     throw WorldError("mpirun is not in $PATH; install Open MPI, or use --ranks-as threads");
   arguments.insert(arguments.begin() + 1, {"--backend", "mpi"});
@@ -50,7 +51,11 @@ Performed perform_as_processes(const std::string& runtime, std::vector<std::stri
   const ChildEnd end =
       run_child({.program = "mpirun",
                  .arguments = mpirun_arguments(of, runtime, arguments),
-                 .on_output = {},
+                 .on_output =
+                     [&](std::string_view text) {
+                       out.write(text);
+                       out.flush();
+                     },
                  .on_error = [&](std::string_view text) { words.take(text); },
                  .environment = {fmt::format("ORRERY_EXECUTE={}", ::getpid())},
                  .first_signal = SIGUSR1,  // mpirun hands that on to the ranks; SIGINT would kill them
@@ -85,7 +90,7 @@ int execute(const ExecuteArguments& a, Output& out) {
     std::vector<std::string> arguments = {a.scenarios[i]};
     arguments.insert(arguments.end(), a.passed.begin(), a.passed.end());
     const Performed performed = a.ranks_as == RanksAs::mpi
-                                    ? perform_as_processes(runtime, arguments, scenarios[i].parallel.world())
+                                    ? perform_as_processes(runtime, arguments, scenarios[i].parallel.world(), out)
                                     : perform_as_threads(runtime, arguments);
     worst = std::max(worst, performed.code);
     if (performed.interrupted) break;

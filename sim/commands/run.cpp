@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/diagnostics.h"
+#include "base/option_values.h"
 #include "schedule/text.h"
 #include "schedule/trace_file.h"
 #include "sim/commands/command.h"
@@ -75,6 +76,7 @@ void check_files(const RunOptions& o, const std::vector<scenarios::Scenario>& sc
 }
 
 int run(const RunOptions& o, Output& out) {
+  require_finite("--emulated-stretch", o.emulated_stretch);
   ScenarioOptions named = o.scenarios;
   if (!o.tokens.empty()) named.sets.push_back("training.tokens=" + o.tokens);
   const std::vector<scenarios::Scenario> scenarios = load_scenarios(named);

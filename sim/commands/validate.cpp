@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/child_process.h"
 #include "base/directories.h"
+#include "base/option_values.h"
 #include "base/quantile.h"
 #include "schedule/compile.h"
 #include "schedule/trace_check.h"
@@ -158,6 +159,7 @@ void keep(const std::string& path, const std::vector<Row>& rows) {
 }
 
 int run_validation(const ValidateOptions& o, Output& out) {
+  require_finite("--most-error", o.most_error_percent);
   if (!o.execute)
     throw InputError("error: orrery validate needs --execute\n  hint: orrery validate --execute performs scenarios here and holds "
                      "predictions against them\n");

@@ -57,6 +57,19 @@ bool is_compute_bound(OpKind kind) {
          (kind >= OpKind::attention_context && kind <= OpKind::attention_dkey);
 }
 
+// A product's work follows from its size; a table that says otherwise was edited, and would mislead every size between.
+void check_flops(const hardware::MeasuredKernel& kernel, Diagnostics& diagnostics) {
+  for (const hardware::KernelPoint& point : kernel.points) {
+    const double flops = 2.0 * static_cast<double>(point.dims[0]) * static_cast<double>(point.dims[1]) *
+                         static_cast<double>(point.dims[2]);
+    if (std::abs(point.flops - flops) <= 1e-6 * flops) continue;
+    diagnostics.error(kernel.place,
+                      fmt::format("{} of {} x {} x {} with {} FLOPs", kernel.name, point.dims[0], point.dims[1], point.dims[2], point.flops),
+                      fmt::format("a product has 2 m n k = {}", flops));
+    return;
+  }
+}
+
 void check_dims(const hardware::MeasuredKernel& kernel, Diagnostics& diagnostics) {
   const std::optional<OpKind> kind = schedule::kind_of_kernel(kernel.name);
   if (!kind) return;  // of another version of the program: nobody will ask for it
@@ -65,6 +78,8 @@ void check_dims(const hardware::MeasuredKernel& kernel, Diagnostics& diagnostics
     diagnostics.error(kernel.place,
                       fmt::format("{} is measured by {}", kernel.name, fmt::join(kernel.dims, ", ")),
                       fmt::format("by {}: calibrate again", fmt::join(dims, ", ")));
+  else if (*kind == OpKind::gemm)
+    check_flops(kernel, diagnostics);
 }
 
 }  // namespace
@@ -159,6 +174,13 @@ double TableCost::contention_of(const KernelEstimate& e, OpKind kind) const {
                       : is_compute_bound(kind) ? of_class.compute_bound
                                                : of_class.memory_bound;
   return (busy - 1.0) / static_cast<double>(table_->busy_ranks - 1);
+}
+
+std::vector<const hardware::MeasuredKernel*> TableCost::unknown() const {
+  std::vector<const hardware::MeasuredKernel*> all;
+  for (const hardware::MeasuredKernel& kernel : table_->kernels)
+    if (!schedule::kind_of_kernel(kernel.name)) all.push_back(&kernel);
+  return all;
 }
 
 std::vector<LackingKernel> TableCost::lacking() const {

@@ -29,7 +29,7 @@ struct LackingKernel {
 class TableCost final : public KernelCost {
  public:
   // `cluster.gpu` must have a kernel table; throws InputError where the table's dims of a kernel are not
-  // those of its kind. `otherwise`: the fits, for kernels that the table lacks; null: none.
+  // those of its kind, or a product's FLOPs not those of its size. `otherwise`: the fits, for kernels that the table lacks; null: none.
   TableCost(const hardware::Cluster& cluster, hardware::Precision precision,
             std::unique_ptr<KernelCost> otherwise);
 
@@ -37,6 +37,7 @@ class TableCost final : public KernelCost {
                   const schedule::KernelShape& shape) const override;
 
   std::vector<LackingKernel> lacking() const;  // that were asked for, by name
+  std::vector<const hardware::MeasuredKernel*> unknown() const;  // of the table, which no op is called for
 
  private:
   struct Found {

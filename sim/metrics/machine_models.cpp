@@ -74,6 +74,9 @@ std::vector<Diagnostic> MachineModels::advice() const {
     if (const std::vector<LackingKernel> lacking = table_->lacking(); !lacking.empty())
       add(place, "the kernel table lacks " + words_of(lacking),
           "calibrate again with this scenario among those given", found);
+    for (const hardware::MeasuredKernel* const kernel : table_->unknown())
+      add(kernel->place, fmt::format("no op runs a kernel called {}", kernel->name),
+          "its points are not used; a slip, or another version of the program: calibrate again", found);
   }
   if (measured_ != nullptr) {
     if (const std::vector<std::string> lacking = measured_->lacking(); !lacking.empty())

@@ -62,6 +62,52 @@ TEST(ExitCodes, ATransferThatTheClockCannotHoldIsTwo) {
   EXPECT_EQ(run({"cluster", slow, "--collective", "all_reduce", "--size", "1 KiB"}).code, 0);
 }
 
+// It would pass for an option that was not given.
+TEST(ExitCodes, AnEmptyValueIsTwo) {
+  const std::string scenario = "scenarios/cpu/gpt-3d.json";
+  for (const char* option : {"--resume", "--data", "--emulate", "--save", "--save-trace", "--schedule"})
+    expect_refused({"execute", scenario, option, ""}, std::string(option) + ": its value is empty");
+  expect_refused({"execute", scenario, "--ranks-as", ""}, "--ranks-as");
+  expect_refused({"calibrate", "--output", ""}, "--output: its value is empty");
+  for (const char* option : {"--trace", "--save-trace", "--tokens", "--schedule", "--set"})
+    expect_refused({"run", kFits, option, ""}, std::string(option) + ": its value is empty");
+  expect_refused({"compare", kFits, "--measured", ""}, "--measured: its value is empty");
+  expect_refused({"sweep", kFits, "--output", ""}, "--output: its value is empty");
+  expect_refused({"schedule", kFits, "--read", ""}, "--read: its value is empty");
+  expect_refused({"cluster", "hardware/clusters/dgx-h100.json", "--size", ""}, "--size: its value is empty");
+}
+
+TEST(ExitCodes, NumbersThatAreNoneAreTwo) {
+  const std::string scenario = "scenarios/cpu/gpt-3d.json";
+  expect_refused({"execute", scenario, "--stall-limit", "nan"}, "--stall-limit");
+  expect_refused({"execute", scenario, "--stall-limit", "inf"}, "--stall-limit");
+  expect_refused({"run", kFits, "--emulated-stretch", "nan"}, "--emulated-stretch");
+  expect_refused({"validate", "--execute", "--most-error", "nan"}, "--most-error");
+  expect_refused({"execute", scenario, "--save", "unused", "--keep", "99999999999999999999"}, "--keep");
+  expect_refused({"execute", scenario, "--save", "unused", "--every", "99999999999999999999"}, "--every");
+}
+
+// What a run prints is lost, and that is its end; a reader that goes away needs no message.
+TEST(ExitCodes, AnOutputOfTheRuntimeThatCannotBeWrittenIsThree) {
+  const Ran full = run({"execute", "scenarios/cpu/gpt-3d.json", "--set", "cluster.node.gpus=4", "--set", "parallel.tp=1",
+                        "--set", "parallel.sp=false", "--set", "model.hidden=32", "--set", "model.head_dim=8",
+                        "--set", "model.ffn_hidden=64", "--steps", "100000"},
+                       {.out = "/dev/full"});
+  EXPECT_EQ(full.code, 3);
+  EXPECT_THAT(full.err, HasSubstr("error: the standard output cannot be written: No space left on device"));
+}
+
+TEST(ExitCodes, AFileThatMayNotGrowIsThree) {
+  const Scratch scratch;
+  const Ran ran = run_shell("ulimit -f 1; orrery execute " + std::filesystem::absolute("scenarios/cpu/gpt-3d.json").string() +
+                                " --set cluster.node.gpus=4 --set parallel.tp=1 --set parallel.sp=false --set model.hidden=32"
+                                " --set model.head_dim=8 --set model.ffn_hidden=64 --steps 2 --quiet --save ck; echo code $?",
+                            scratch.path());
+  EXPECT_THAT(ran.out, HasSubstr("code 3"));
+  EXPECT_THAT(ran.out, HasSubstr("File too large"));
+  EXPECT_THAT(ran.out, HasSubstr("ck/"));
+}
+
 TEST(ExitCodes, WrongFilesAreTwo) {
   const Scratch scratch;
   const std::string text = slurp(kFits);

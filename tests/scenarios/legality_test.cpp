@@ -24,6 +24,21 @@ std::string training(int global, int micro, const std::string& more = "") {
          ", \"sequence_length\": 1024" + more;
 }
 
+// --- the optimizer's numbers
+// ---------------------------------------------------------------------------------------------
+
+TEST(OptimizerRule, DecaysAreBelowOneAndEpsilonAboveZero) {
+  for (const char* decay : {"beta1", "beta2"})
+    for (const char* value : {"1", "1.0", "0.99999999999"}) {
+      const Read r = read(Parts{.training = training(64, 1, std::string(", \"") + decay + "\": " + value)});
+      EXPECT_EQ(r.errors(), 1U) << r.text();
+      EXPECT_THAT(r.text(), HasSubstr(std::string("\"") + decay + "\" in training is 1"));
+      EXPECT_THAT(r.text(), HasSubstr("allowed: a number from 0 to 0.9999999"));
+    }
+  EXPECT_EQ(read(Parts{.training = training(64, 1, ", \"beta1\": 0, \"beta2\": 0.9999999")}).errors(), 0U);
+  EXPECT_THAT(read(Parts{.training = training(64, 1, ", \"epsilon\": 0")}).text(), HasSubstr("out of range"));
+}
+
 // --- the batch equation
 // ---------------------------------------------------------------------------------------------
 

@@ -99,6 +99,7 @@ TEST(TextTokens, SayWhatIsWrongWithAFile) {
   EXPECT_THAT(error_of([] { text_tokens("no/such/file.txt", 256, 1); }),
               HasSubstr("no/such/file.txt: error: cannot be read"));
   EXPECT_THAT(error_of([] { text_tokens("docs", 256, 1); }), HasSubstr("is a directory"));
+  EXPECT_THAT(error_of([] { text_tokens("/dev/zero", 256, 1); }), HasSubstr("/dev/zero: error: is no ordinary file"));
   EXPECT_THAT(error_of([&] { text_tokens(empty.path(), 255, 1); }),
               HasSubstr("set the model's vocab to 256 or more"));
 }

@@ -1,5 +1,6 @@
 // Ranks that are processes are killed, stopped and made to miscount at random moments, sixty times. Each time the job ends with
-// code 3 and one message that names a rank, leaves no process behind, and what was measured can be read.
+// code 3 and one message that names a rank, leaves no process behind, and what was measured can be read. Signals to orrery itself
+// are heard at any moment.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -208,6 +209,39 @@ TEST(Interrupted, EndsAfterAStepAndKeepsTheTrace) {
   EXPECT_GT(trace.steps, 0);
   EXPECT_TRUE(leaves_nobody(job.trace()));
   fs::remove_all(directory(300));
+}
+
+// While mpirun starts, while ranks start, while they read, and in the first steps: whenever it comes, it is heard.
+class InterruptedEarly : public Watchdog {};
+TEST_P(InterruptedEarly, EndsTheJob) {
+  Job job(directory(GetParam()), execute());
+  std::this_thread::sleep_for(milliseconds(40 * (GetParam() - 500)));
+  ::kill(job.process(), SIGTERM);
+  const int code = job.end_code();
+  EXPECT_TRUE(code == 3 || code == -2) << code << " (-2: before orrery itself listened)\n" << job.errors();
+  EXPECT_EQ(job.errors().find("was ended by signal"), std::string::npos) << job.errors();
+  EXPECT_TRUE(leaves_nobody(job.trace()));
+}
+INSTANTIATE_TEST_SUITE_P(Moments, InterruptedEarly, testing::Range(500, 525));
+
+pid_t parent_of(pid_t process) {
+  const std::string stat = text_of(fmt::format("/proc/{}/stat", process));
+  return std::stoi(stat.substr(stat.rfind(')') + 4));
+}
+
+// A stopped mpirun can neither hear that orrery is gone nor end the ranks.
+TEST(KilledOrrery, LeavesNoRankBehindAStoppedMpirun) {
+  Job job(directory(301), execute());
+  ASSERT_TRUE(job.wait_for_step(3)) << job.errors();
+  const std::vector<pid_t> ranks = ranks_with(job.trace());
+  ASSERT_EQ(ranks.size(), 4U);
+  const pid_t mpirun = parent_of(ranks.front());
+  ASSERT_EQ(parent_of(mpirun), job.process());
+  ::kill(mpirun, SIGSTOP);
+  ::kill(job.process(), SIGKILL);
+  EXPECT_TRUE(leaves_nobody(job.trace()));
+  ::kill(mpirun, SIGKILL);
+  fs::remove_all(directory(301));
 }
 
 }  // namespace

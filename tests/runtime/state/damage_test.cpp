@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "base/check.h"
 #include "base/diagnostics.h"
 #include "runtime/state/checkpoint_directory.h"
+#include "runtime/state/directory_lock.h"
 #include "runtime/state/rank_file.h"
 #include "tests/runtime/state/saved_jobs.h"
 
@@ -227,6 +229,49 @@ TEST_F(Damaged, TensorsOfOtherSizesAreRefused) {
   Job wider(compile_plan(other, "one rank"));
   replace_in_manifest("\"ffn_hidden\": 4", "\"ffn_hidden\": 8");
   EXPECT_THAT(load_error(wider, path_), HasSubstr("layer0.mlp.gate is [4 x 4] there and [8 x 4] here"));
+}
+
+TEST_F(Damaged, APipeInAFilesPlaceIsNotWaitedFor) {
+  std::filesystem::remove(file("rank-00000.bin"));
+  ASSERT_EQ(::mkfifo(file("rank-00000.bin").c_str(), 0600), 0);
+  EXPECT_THAT(error(), HasSubstr("rank-00000.bin: error: is no ordinary file"));
+}
+
+// What --keep removes must be the run's own.
+TEST_F(Damaged, SavingBesideAnotherModelIsRefused) {
+  EXPECT_NO_THROW(refuse_foreign_checkpoints(directory_.path(), smallest_model()));
+  models::Architecture other = smallest_model();
+  other.ffn_hidden = 8;
+  try {
+    refuse_foreign_checkpoints(directory_.path(), other);
+    FAIL() << "accepted";
+  } catch (const InputError& refused) {
+    EXPECT_THAT(refused.what(), AllOf(HasSubstr("step-00000012: error: is a checkpoint of another model"), HasSubstr("ffn_hidden")));
+  }
+  EXPECT_NO_THROW(refuse_foreign_checkpoints(directory_.path() + "/none", other));
+}
+
+TEST_F(Damaged, OnlyNamesThatARunGivesCount) {
+  for (const char* name : {"step-20", "step-000000020", "step-+0000020", "step-00000020.old"})
+    std::filesystem::copy(path_, directory_.path() + "/" + name);
+  EXPECT_THAT(complete_steps(directory_.path()), ElementsAre(12));
+  EXPECT_EQ(error(), "");
+}
+
+TEST(DirectoryLock, IsOneRunsAlone) {
+  const CheckpointDirectory directory;
+  const std::string path = directory.path() + "/a/b";
+  {
+    const DirectoryLock lock(path);
+    ASSERT_TRUE(lock.holds());
+    try {
+      const DirectoryLock second(path);
+      FAIL() << "two runs have it";
+    } catch (const WorldError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("another run is saving into this directory"));
+    }
+  }
+  EXPECT_TRUE(DirectoryLock(path).holds());
 }
 
 TEST(NoCheckpoint, IsSaidPlainly) {

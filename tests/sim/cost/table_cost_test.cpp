@@ -143,6 +143,32 @@ TEST(TableCost, FitsStandInOnAGpu) {
   EXPECT_EQ(cost.lacking().size(), 1U);
 }
 
+TEST(TableCost, AProductWithTheFlopsOfAnotherIsRefused) {
+  for (const char* flops : {"", R"("flops": 1e9, )", R"("flops": 262144, )"}) {
+    const hardware::Cluster cluster = machine(std::string(R"({"provenance": {"machine": "m", "date": "d", "program": "p"},
+      "op_overhead": "0 us", "kernels": [
+      {"name": "gemm_tn.fp32", "dims": ["m", "n", "k"], "points": [{"dims": [64, 64, 64], )") + flops + R"("bytes": 1, "seconds": 1}]}]})");
+    try {
+      const TableCost cost(cluster, Precision::fp32, nullptr);
+      FAIL() << "accepted: " << flops;
+    } catch (const InputError& error) {
+      EXPECT_THAT(std::string(error.what()), HasSubstr("gemm_tn.fp32 of 64 x 64 x 64 with"));
+      EXPECT_THAT(std::string(error.what()), HasSubstr("2 m n k = 524288"));
+    }
+  }
+}
+
+TEST(TableCost, KernelsThatNoOpRunsAreListed) {
+  EXPECT_TRUE(TableCost(machine(kTable), Precision::fp32, nullptr).unknown().empty());
+  const hardware::Cluster cluster = machine(R"({"provenance": {"machine": "m", "date": "d", "program": "p"},
+      "op_overhead": "0 us", "kernels": [
+      {"name": "gem_tn.fp32", "dims": ["m", "n", "k"], "points": [{"dims": [1, 2, 3], "bytes": 1, "seconds": 1}]}]})");
+  const TableCost cost(cluster, Precision::fp32, nullptr);
+  ASSERT_EQ(cost.unknown().size(), 1U);
+  EXPECT_EQ(cost.unknown().front()->name, "gem_tn.fp32");
+  EXPECT_EQ(cost.unknown().front()->place.line, 6U);
+}
+
 TEST(TableCost, OtherDimsAreRefusedAtTheirPlace) {
   const hardware::Cluster cluster = machine(R"({"provenance": {"machine": "m", "date": "d", "program": "p"},
       "op_overhead": "0 us", "kernels": [
