@@ -88,9 +88,8 @@ void RankRun::prepare_state() {
   cpu_->resume(progress);
   executor_->start_at(loaded.progress.step);
   if (hooks_.say && world_.rank() == 0) {
-    if (loaded.progress.seed != job_.schedule->hyper.seed)
-      hooks_.say(fmt::format("the checkpoint's seed was {}; this run draws with {}", loaded.progress.seed, job_.schedule->hyper.seed));
-    else if (loaded.progress.data_fingerprint != job_.tokens->fingerprint())
+    // Of another seed a note says that it draws other data.
+    if (loaded.progress.seed == job_.schedule->hyper.seed && loaded.progress.data_fingerprint != job_.tokens->fingerprint())
       hooks_.say(fmt::format("the checkpoint's data was {}; this run reads {}", loaded.progress.data_source,
                              loaded.progress.data_source == job_.tokens->description() ? "other data of the same name"
                                                                                        : job_.tokens->description()));
