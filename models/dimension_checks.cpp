@@ -31,7 +31,12 @@ double estimated_parameters(const Architecture& a) {
   const double hidden = real(a.hidden);
   const double attention = 2.0 * hidden * real(a.head_dim) * (real(a.heads) + real(a.kv_heads));
   const double mlp = 3.0 * hidden * real(a.ffn_hidden);
-  return real(a.layers) * (attention + mlp) + hidden * (2.0 * real(a.vocab) + real(a.max_positions));
+  const double experts = real(a.experts.count) * 3.0 * hidden * real(a.experts.ffn_hidden);
+  const LatentAttention& l = a.latent;
+  const double latent = hidden * real(l.kv_rank + l.query_rank + l.rope_dim) +
+                        real(a.heads) * (real(l.kv_rank) * real(l.nope_dim + l.value_dim) + real(l.query_rank) * real(a.head_dim));
+  const double layers = real(a.layers) + real(a.prediction_layers);
+  return layers * (attention + mlp + experts + latent) + hidden * (2.0 * real(a.vocab) + real(a.max_positions));
 }
 
 }  // namespace
@@ -45,6 +50,28 @@ std::int64_t default_head_dim(std::int64_t hidden, std::int64_t heads, const Dim
                     fmt::format("give {}, or use {} heads", fields.head_dim.key,
                                 fmt::join(nearest_divisors(hidden, heads, heads_max), " or ")));
   return 1;
+}
+
+void check_experts(const Architecture& a, const ExpertFields& fields, Diagnostics& diagnostics) {
+  const Experts& e = a.experts;
+  const auto error = [&](const Field& field, const std::string& what, const std::string& advice) {
+    diagnostics.error(field.place, what, advice);
+  };
+  if (e.top_k > e.count)
+    error(fields.top_k, fmt::format("{}={} of {} experts", fields.top_k.key, e.top_k, e.count),
+          fmt::format("1 to {}", e.count));
+  if (e.count % e.groups != 0 || e.top_groups > e.groups || e.top_groups * (e.count / e.groups) < e.top_k)
+    error(fields.groups,
+          fmt::format("{} experts in {} groups, of which {} are chosen, do not hold {} for a token", e.count, e.groups,
+                      e.top_groups, e.top_k),
+          "the groups divide the experts, and the chosen ones hold at least top_k");
+  if (expert_layers(a) == 0 && e.count > 0)
+    error(fields.dense_layers, fmt::format("none of {} layers has experts", a.layers),
+          "fewer dense layers, or no experts");
+  if (a.parallel_block)
+    error(fields.top_k, "experts beside attention (parallel_block) are not known", "set parallel_block to false");
+  if (e.shared_gate && e.shared_ffn_hidden == 0)
+    error(fields.shared_gate, "a gate without shared experts", "give their width, or leave the gate out");
 }
 
 void check_dimensions(const Architecture& a, const DimensionFields& fields, Diagnostics& diagnostics) {

@@ -30,6 +30,10 @@ inline Words<ActivationKind> activation_words() {
           {"geglu", ActivationKind::geglu}};
 }
 
+inline Words<RouterKind> router_words() {
+  return {{"softmax", RouterKind::softmax}, {"sigmoid", RouterKind::sigmoid}};
+}
+
 template <typename Enum>
 const std::string& word_of(const Words<Enum>& words, Enum value) {
   for (const auto& [word, candidate] : words)

@@ -117,7 +117,13 @@ Field HfConfig::field(const Spellings& keys) const {
 
 void HfConfig::refuse(std::string_view key, const std::string& meaning) {
   diagnostics_.error(reader_.place(key), fmt::format("\"{}\" is not supported: {}", key, meaning),
-                     "only dense decoders with equal layers can be counted exactly");
+                     "only what the family's code is known to do can be counted exactly");
+}
+
+void HfConfig::require_empty(std::string_view key, const std::string& meaning) {
+  known_.emplace_back(key);
+  const Json* value = reader_.child(key);
+  if (value != nullptr && value->is_array() && !value->items.empty()) refuse(key, meaning);
 }
 
 void HfConfig::require_false(std::string_view key, const std::string& meaning) {

@@ -38,6 +38,8 @@ class HfConfig {
   void refuse(std::string_view key, const std::string& meaning);
   void require_false(std::string_view key, const std::string& meaning);
 
+  void require_empty(std::string_view key, const std::string& meaning);  // an array without items
+
   bool nested() const { return &text_ != &outer_; }
   Diagnostics& diagnostics() { return diagnostics_; }
   std::size_t errors() const;

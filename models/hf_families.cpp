@@ -291,6 +291,14 @@ const std::vector<Entry>& table() {
       {{"cohere", cohere}, {"cohere"}, {"CohereForCausalLM"}},
       {{"nemotron", nemotron}, {"nemotron"}, {"NemotronForCausalLM"}},
       {{"stablelm", stablelm}, {"stablelm"}, {"StableLmForCausalLM"}},
+      {{"mixtral", read_mixtral, {.experts = true}}, {"mixtral"}, {"MixtralForCausalLM"}},
+      {{"qwen2_moe", read_qwen2_moe, {.experts = true}}, {"qwen2_moe"}, {"Qwen2MoeForCausalLM"}},
+      {{"qwen3_moe", read_qwen3_moe, {.experts = true}}, {"qwen3_moe"}, {"Qwen3MoeForCausalLM"}},
+      {{"deepseek", read_deepseek, {.experts = true, .latent = true}},
+       {"deepseek_v2", "deepseek_v3", "kimi_k2"},
+       {"DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM"}},
+      {{"gpt_oss", read_gpt_oss, {.experts = true}}, {"gpt_oss"}, {"GptOssForCausalLM"}},
+      {{"grok-1", read_grok, {.experts = true}}, {"grok-1"}, {"Grok1ModelForCausalLM"}},
       {{"chatglm", chatglm}, {"chatglm"}, {"ChatGLMModel", "ChatGLMForConditionalGeneration"}},
   };
   return entries;

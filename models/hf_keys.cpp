@@ -48,6 +48,9 @@ constexpr std::string_view harmless_keys[] = {
     "residual_in_fp32", "apply_residual_connection_post_layernorm", "logit_scale", "logits_scaling",
     "embedding_multiplier", "residual_multiplier", "attention_multiplier", "n_special",
     "predict_special_tokens", "norm_type", "num_labels",
+    // training of experts
+    "router_aux_loss_coef", "aux_loss_alpha", "seq_aux", "ep_size", "pretraining_ep", "router_jitter_noise",
+    "output_router_logits", "swiglu_limit",
     // other towers, which the reader warns of
     "img_processor", "embd_layer", "vision_config", "audio_config"};
 
@@ -141,7 +144,7 @@ bool only_plain_attention(const Json& types) {
 
 class Refusals {
  public:
-  explicit Refusals(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
+  Refusals(const HfParts& known, Diagnostics& diagnostics) : known_(known), diagnostics_(diagnostics) {}
   // The first key of the table that applies speaks for its reason: the table names the most telling ones
   // first.
   void check(const Json& config) {
@@ -158,10 +161,13 @@ class Refusals {
  private:
   void report(const JsonMember& member, std::string_view reason) {
     if (std::find(reported_.begin(), reported_.end(), reason) != reported_.end()) return;
+    if (known_.experts && reason == experts) return;
+    if (known_.latent && (reason == latent || reason == prediction)) return;
     reported_.push_back(reason);
     diagnostics_.error(member.key_place, fmt::format("\"{}\" is not supported yet: {}", member.key, reason),
-                       "only dense decoders with equal layers can be counted exactly");
+                       "only what the family's code is known to do can be counted exactly");
   }
+  const HfParts known_;
   Diagnostics& diagnostics_;
   std::vector<std::string_view> reported_;
 };
@@ -185,8 +191,8 @@ bool may_change_parameters(std::string_view key) {
   return key.starts_with("n_") || key.starts_with("d_") || has_part(structural_parts, key);
 }
 
-bool refuse_unsupported(const Json& config, Diagnostics& diagnostics) {
-  Refusals refusals(diagnostics);
+bool refuse_unsupported(const Json& config, const HfParts& known, Diagnostics& diagnostics) {
+  Refusals refusals(known, diagnostics);
   refusals.check(config);
   for (const char* part : {"ffn_config", "attn_config"})  // MPT and DBRX keep some keys there
     if (const Json* inner = config.find(part)) refusals.check(*inner);

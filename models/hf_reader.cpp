@@ -1,5 +1,5 @@
-// From a Hugging Face config.json to an Architecture: find the language model's part, refuse what is no dense
-// decoder, let the family fill in what its code does, and account for every key.
+// From a Hugging Face config.json to an Architecture: find the language model's part, refuse what
+// cannot be counted, let the family fill in what its code does, and account for every key.
 #include "models/hf_reader.h"
 
 #include <fmt/format.h>
@@ -41,11 +41,13 @@ std::string class_of(const Json& json) {
   return classes->items.front().is_string() ? classes->items.front().string : std::string();
 }
 
-const HfFamily* family_of(const Json& text, const Json& outer, Diagnostics& diagnostics) {
-  std::string type = text_of(text, "model_type");
-  if (type.empty() && &text != &outer) type = text_of(outer, "model_type");
-  const std::string name = class_of(text);
-  if (const HfFamily* family = find_family(type, name)) return family;
+std::string type_of(const Json& text, const Json& outer) {
+  const std::string type = text_of(text, "model_type");
+  return type.empty() && &text != &outer ? text_of(outer, "model_type") : type;
+}
+
+void report_unknown_family(const Json& text, const Json& outer, Diagnostics& diagnostics) {
+  const std::string type = type_of(text, outer), name = class_of(text);
   const Json* place = text.find("model_type");
   if (place == nullptr) place = text.find("architectures");
   const std::string message =
@@ -55,7 +57,6 @@ const HfFamily* family_of(const Json& text, const Json& outer, Diagnostics& diag
           : fmt::format("the model family \"{}\" is not known", type.empty() ? name : type);
   diagnostics.error(place != nullptr ? place->place : text.place, message,
                     fmt::format("known: {}; or write a model file of Orrery's own", known_families()));
-  return nullptr;
 }
 
 // Many files are called config.json; then the folder says more.
@@ -86,11 +87,15 @@ bool looks_like_hugging_face(const Json& json) {
 Architecture read_hugging_face(const Json& json, Diagnostics& diagnostics) {
   const Json& text = language_part(json, diagnostics);
   Architecture a;
-  bool is_dense = refuse_unsupported(json, diagnostics);
-  if (&text != &json && is_dense) is_dense = refuse_unsupported(text, diagnostics);
-  if (!is_dense) return a;
-  const HfFamily* family = family_of(text, json, diagnostics);
-  if (family == nullptr) return a;
+  const HfFamily* family = find_family(type_of(text, json), class_of(text));
+  const HfParts parts = family == nullptr ? HfParts{} : family->parts;
+  bool is_known = refuse_unsupported(json, parts, diagnostics);
+  if (&text != &json && is_known) is_known = refuse_unsupported(text, parts, diagnostics);
+  if (!is_known) return a;
+  if (family == nullptr) {
+    report_unknown_family(text, json, diagnostics);
+    return a;
+  }
   HfConfig config(text, json, diagnostics);
   const std::size_t errors_before = config.errors();
   family->read(config, a);

@@ -34,6 +34,8 @@ std::int64_t& kind_of(ParametersByKind& kinds, std::string_view name) {
   if (contains(name, "norm")) return kinds.norms;
   if (name.starts_with("attention.")) return kinds.attention;
   if (name.starts_with("mlp.")) return kinds.mlp;
+  if (name.starts_with("expert.")) return kinds.experts;
+  if (name.starts_with("router") || name == "shared_gate") return kinds.routers;
   CHECK(name.starts_with("output"), name);
   return kinds.output;
 }
@@ -64,7 +66,7 @@ TokenFlops token_flops(const Architecture& a, std::int64_t s) {
 }  // namespace
 
 std::int64_t ParametersByKind::total() const {
-  return token_embedding + position_embedding + attention + mlp + norms + output;
+  return token_embedding + position_embedding + attention + mlp + experts + routers + norms + output;
 }
 
 ModelReport report_model(const Architecture& a, std::int64_t sequence_length) {
@@ -72,11 +74,19 @@ ModelReport report_model(const Architecture& a, std::int64_t sequence_length) {
   ModelReport report;
   report.architecture = a;
   report.units.push_back(unit_report("embedding", 1, embedding_parameters(a, a.vocab)));
-  report.units.push_back(unit_report("layer", a.layers, layer_parameters(a)));
+  const std::int64_t sparse = expert_layers(a);
+  if (a.layers > sparse) report.units.push_back(unit_report("layer", a.layers - sparse, layer_parameters(a)));
+  if (sparse > 0) {
+    report.units.push_back(unit_report("layer with experts", sparse, expert_layer_parameters(a)));
+    std::vector<Parameter> one = expert_parameters(a);
+    for (Parameter& p : one) p.name = "expert." + p.name;
+    report.units.push_back(unit_report("expert", sparse * a.experts.count, std::move(one)));
+  }
   report.units.push_back(unit_report("head", 1, head_parameters(a, a.vocab)));
   report.by_kind = by_kind(report.units);
   report.parameters = parameter_count(a);
-  report.active_parameters = report.parameters;
+  report.active_parameters = active_parameter_count(a);
+  report.prediction_parameters = prediction_parameter_count(a);
   report.sequence_length = sequence_length;
   report.flops_per_token = token_flops(a, sequence_length);
   return report;

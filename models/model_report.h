@@ -16,7 +16,9 @@ struct ParametersByKind {
   std::int64_t token_embedding = 0;
   std::int64_t position_embedding = 0;
   std::int64_t attention = 0;  // query, key, value and output weights and biases
-  std::int64_t mlp = 0;
+  std::int64_t mlp = 0;      // dense MLPs and shared experts
+  std::int64_t experts = 0;
+  std::int64_t routers = 0;
   std::int64_t norms = 0;   // all of them, those of queries and keys included
   std::int64_t output = 0;  // output projection where it is not tied, and its bias
   std::int64_t total() const;
@@ -24,8 +26,8 @@ struct ParametersByKind {
 
 // One kind of unit, as the model repeats it.
 struct UnitReport {
-  std::string unit;         // "embedding", "layer", "head"
-  std::int64_t copies = 0;  // 1, layers, 1
+  std::string unit;         // "embedding", "layer", "layer with experts", "expert", "head"
+  std::int64_t copies = 0;  // 1, dense layers, layers with experts, all experts, 1
   std::vector<Parameter> parameters;
   std::int64_t count = 0;               // of one copy
   std::int64_t weight_bytes_16bit = 0;  // of one copy: 2 B a parameter
@@ -36,7 +38,7 @@ struct UnitReport {
 // Model FLOPs of one token in a sequence of `sequence_length`: the sequence's, divided by its length.
 struct TokenFlops {
   double projections = 0.0;                           // forward: query, key, value, attention output
-  double mlp = 0.0;                                   // forward
+  double mlp = 0.0;                                   // forward, active experts and routers too
   double head = 0.0;                                  // forward: logits
   double attention_full = 0.0;                        // forward: Q K^T and P V, the whole square
   double attention_causal = 0.0;                      // forward: half of it
@@ -48,8 +50,9 @@ struct ModelReport {
   Architecture architecture;
   std::int64_t parameters = 0;  // with the unpadded vocabulary
   std::int64_t active_parameters = 0;
+  std::int64_t prediction_parameters = 0;  // of prediction modules, which the total leaves out
   ParametersByKind by_kind;
-  std::vector<UnitReport> units;  // embedding, layer, head
+  std::vector<UnitReport> units;  // those that there are
   std::int64_t sequence_length = 0;
   TokenFlops flops_per_token;
 };

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "base/object_reader.h"
@@ -88,6 +89,46 @@ void read_block(ObjectReader& r, Architecture& a) {
                           "no known model has both: set one of them to false");
 }
 
+void read_experts(const Json& json, Architecture& a, Diagnostics& diagnostics) {
+  ObjectReader r(json, diagnostics, "experts");
+  Experts& e = a.experts;
+  e.count = r.integer("count", required(experts_max));
+  e.top_k = r.integer("top_k", {std::nullopt, 1, std::max<std::int64_t>(e.count, 1)});
+  e.ffn_hidden = r.integer("ffn_hidden", with_fallback(a.ffn_hidden, ffn_max));
+  e.shared_ffn_hidden = r.integer("shared_ffn_hidden", {0, 0, ffn_max});
+  e.dense_layers = r.integer("dense_layers", {0, 0, layers_max});
+  e.every = r.integer("every", with_fallback(1, layers_max));
+  e.router = r.choice<RouterKind>("router", RouterKind::softmax, router_words());
+  e.router_bias = r.boolean("router_bias", false);
+  e.correction_bias = r.boolean("correction_bias", false);
+  e.normalized = r.boolean("normalized", true);
+  e.shared_gate = r.boolean("shared_gate", false);
+  e.groups = r.integer("groups", with_fallback(1, experts_max));
+  e.top_groups = r.integer("top_groups", with_fallback(e.groups, experts_max));
+  e.scale = r.number("scale", {1.0, 0.0, 1e6});
+  e.capacity_factor = r.number("capacity_factor", {0.0, 0.0, 1e6});
+  const auto field = [&](const char* key) { return Field{key, r.place(key)}; };
+  check_experts(a, {field("top_k"), field("groups"), field("dense_layers"), field("shared_gate")}, diagnostics);
+  r.finish();
+}
+
+void read_latent(const Json& json, Architecture& a, Diagnostics& diagnostics) {
+  ObjectReader r(json, diagnostics, "latent_attention");
+  LatentAttention& l = a.latent;
+  l.kv_rank = r.integer("kv_rank", required(hidden_max));
+  l.query_rank = r.integer("query_rank", {0, 0, hidden_max});
+  l.nope_dim = r.integer("nope_dim", required(head_dim_max));
+  l.rope_dim = r.integer("rope_dim", required(head_dim_max));
+  l.value_dim = r.integer("value_dim", required(head_dim_max));
+  if (a.qkv_bias || a.attention_out_bias || a.qk_norm || a.attention_sinks || a.kv_heads != a.heads)
+    diagnostics.error(r.place(), "latent attention has no biases, no sinks, no norms of heads and as many key-value heads as heads",
+                      "set qkv_bias, attention_out_bias, qk_norm and attention_sinks to false, and leave kv_heads out");
+  if (a.head_dim != l.nope_dim + l.rope_dim)
+    diagnostics.error(r.place(), fmt::format("a head of {} is not nope_dim + rope_dim = {}", a.head_dim, l.nope_dim + l.rope_dim),
+                      fmt::format("\"head_dim\": {}", l.nope_dim + l.rope_dim));
+  r.finish();
+}
+
 }  // namespace
 
 bool looks_native(const Json& json) {
@@ -106,7 +147,11 @@ Architecture read_native(const Json& json, Diagnostics& diagnostics) {
   read_dimensions(r, a);
   read_norms(r, a);
   read_block(r, a);
+  a.attention_sinks = r.boolean("attention_sinks", false);
   a.dropout = r.number("dropout", {0.0, 0.0, 0.99});
+  if (const Json* experts = r.child("experts")) read_experts(*experts, a, diagnostics);
+  if (const Json* latent = r.child("latent_attention")) read_latent(*latent, a, diagnostics);
+  a.prediction_layers = r.integer("prediction_layers", {0, 0, layers_max});
   r.finish();
   return a;
 }

@@ -36,6 +36,11 @@ struct EnumWords<models::ActivationKind> {
   static std::string_view at(std::size_t i) { return table[i]; }
 };
 template <>
+struct EnumWords<models::RouterKind> {
+  static constexpr std::array<std::string_view, 2> table = {"softmax", "sigmoid"};
+  static std::string_view at(std::size_t i) { return table[i]; }
+};
+template <>
 struct EnumWords<models::Sharding> {
   static constexpr std::array<std::string_view, 3> table = {"replicated", "rows", "columns"};
   static std::string_view at(std::size_t i) { return table[i]; }
@@ -122,6 +127,16 @@ void for_each_model_field(Model& a, Visit&& visit) {
   visit("norm_bias", a.norm_bias), visit("head_bias", a.head_bias), visit("embedding_norm", a.embedding_norm);
   visit("qk_norm", a.qk_norm), visit("post_norms", a.post_norms), visit("tied_embeddings", a.tied_embeddings);
   visit("parallel_block", a.parallel_block), visit("shared_norm", a.shared_norm), visit("dropout", a.dropout);
+  visit("attention_sinks", a.attention_sinks), visit("prediction_layers", a.prediction_layers);
+  auto& e = a.experts;
+  visit("experts", e.count), visit("top_k", e.top_k), visit("expert_ffn_hidden", e.ffn_hidden);
+  visit("shared_ffn_hidden", e.shared_ffn_hidden), visit("dense_layers", e.dense_layers), visit("every", e.every);
+  visit("router", e.router), visit("router_bias", e.router_bias), visit("correction_bias", e.correction_bias);
+  visit("normalized", e.normalized), visit("shared_gate", e.shared_gate), visit("groups", e.groups);
+  visit("top_groups", e.top_groups), visit("router_scale", e.scale), visit("capacity_factor", e.capacity_factor);
+  auto& l = a.latent;
+  visit("kv_rank", l.kv_rank), visit("query_rank", l.query_rank), visit("nope_dim", l.nope_dim);
+  visit("rope_dim", l.rope_dim), visit("value_dim", l.value_dim);
 }
 
 template <typename UnitLike, typename Visit>

@@ -43,9 +43,20 @@ std::string grouped(std::int64_t number) {
 }
 
 std::string attention_words(const Architecture& a) {
+  if (a.latent.kv_rank > 0)
+    return fmt::format("latent attention of rank {}, {} heads of {} + {}, values of {}", a.latent.kv_rank, a.heads,
+                       a.latent.nope_dim, a.latent.rope_dim, a.latent.value_dim);
   const char* kind = a.kv_heads == a.heads ? "multi-head" : a.kv_heads == 1 ? "multi-query" : "grouped-query";
   return fmt::format("{} attention, {} heads of {}{}", kind, a.heads, a.head_dim,
                      a.kv_heads == a.heads ? "" : fmt::format(", {} key-value heads", a.kv_heads));
+}
+
+std::string expert_words(const Architecture& a) {
+  const models::Experts& e = a.experts;
+  if (e.count == 0) return "";
+  return fmt::format("  {} layers with {} experts of {}, {} a token{}\n", models::expert_layers(a), e.count, e.ffn_hidden,
+                     e.top_k,
+                     e.shared_ffn_hidden > 0 ? fmt::format(", and shared ones of {}", e.shared_ffn_hidden) : "");
 }
 
 std::vector<std::vector<std::string>> kind_rows(const ModelReport& r) {
@@ -61,8 +72,12 @@ std::vector<std::vector<std::string>> kind_rows(const ModelReport& r) {
   add("position embedding", k.position_embedding);
   add("attention", k.attention);
   add("MLP", k.mlp);
+  add("experts", k.experts);
+  add("routers", k.routers);
   add("norms", k.norms);
   add("output", k.output);
+  if (r.prediction_parameters > 0)
+    rows.push_back({"prediction modules, besides", grouped(r.prediction_parameters), ""});
   return rows;
 }
 
@@ -112,9 +127,9 @@ std::string text_of(const ModelReport& r, const ModelOptions& o, const Activatio
   const Architecture& a = r.architecture;
   std::string text =
       fmt::format("{}\n  {} layers of {}, {}\n", a.name, a.layers, a.hidden, attention_words(a));
-  text += fmt::format("  MLP of {}{}, vocabulary {}{}\n\nParameters\n", a.ffn_hidden,
+  text += fmt::format("  MLP of {}{}, vocabulary {}{}\n{}\nParameters\n", a.ffn_hidden,
                       models::gated(a.activation) ? ", gated" : "", grouped(a.vocab),
-                      a.tied_embeddings ? ", output tied to the embedding" : "");
+                      a.tied_embeddings ? ", output tied to the embedding" : "", expert_words(a));
   text += table_text(kind_rows(r));
   text += fmt::format("\nModel FLOPs of a token in a sequence of {}\n", r.sequence_length);
   text += table_text(flop_rows(r));
@@ -143,11 +158,14 @@ Out json_of(const ModelReport& r, const ModelOptions& o, const Activations& acti
   Out out = {{"schema_version", 1},
              {"name", r.architecture.name},
              {"parameters", r.parameters},
-             {"active_parameters", r.active_parameters}};
+             {"active_parameters", r.active_parameters},
+             {"prediction_parameters", r.prediction_parameters}};
   out["parameters_by_kind"] = {{"token_embedding", k.token_embedding},
                                {"position_embedding", k.position_embedding},
                                {"attention", k.attention},
                                {"mlp", k.mlp},
+                               {"experts", k.experts},
+                               {"routers", k.routers},
                                {"norms", k.norms},
                                {"output", k.output}};
   out["units"] = Out::array();

@@ -42,13 +42,18 @@ TEST(ModelReference, TableListsEveryKey) {
     documented.insert(text.substr(at + 4, text.find('`', at + 4) - at - 4));
   Architecture a;
   a.max_positions = 1;
+  a.experts.count = a.latent.kv_rank = a.prediction_layers = 1;
+  a.attention_sinks = true;
   const ReadModel none =
       read_model_text(write_architecture(a));  // all dimensions are 0: errors, but none "unknown"
   EXPECT_EQ(none.diagnostics.text().find("unknown"), std::string::npos);
   Diagnostics diagnostics;
   auto source = std::make_shared<const SourceFile>(SourceFile{"m.json", write_architecture(a)});
   std::set<std::string> written;
-  for (const JsonMember& member : parse_json(source, diagnostics).members) written.insert(member.key);
+  for (const JsonMember& member : parse_json(source, diagnostics).members) {
+    written.insert(member.key);
+    for (const JsonMember& inner : member.value.members) written.insert(member.key + "." + inner.key);
+  }
   EXPECT_EQ(documented, written);
 }
 

@@ -190,7 +190,7 @@ TEST(HfReader, MptKeepsAttentionInAnObjectOfItsOwn) {
   EXPECT_EQ(read_clean(mpt + R"({"rope": true}})").position, PositionKind::rotary);
   EXPECT_EQ(read_clean(mpt + "{}}").max_positions, 8);
   EXPECT_EQ(read_clean(mpt + R"({"attn_type": "multiquery_attention"}})").kv_heads, 1);
-  expect_error(mpt + R"({"qk_ln": true}})", "\"attn_config\" is not supported", "dense decoders");
+  expect_error(mpt + R"({"qk_ln": true}})", "\"attn_config\" is not supported", "counted exactly");
   expect_error(mpt + R"({"attn_type": "linear"}})", "\"attn_type\" in attn_config is unknown",
                "multiquery_attention");
 }
@@ -200,9 +200,9 @@ TEST(HfReader, OptKeepsTwoMorePositionsAndRefusesNormsBehind) {
       R"({"model_type": "opt", "hidden_size": 4096, "num_hidden_layers": 32, "ffn_dim": 16384,
  "num_attention_heads": 32, "max_position_embeddings": 2048, "vocab_size": 50272, "word_embed_proj_dim": )";
   EXPECT_EQ(parameter_count(read_clean(opt + "4096}")), 6'658'473'984);
-  expect_error(opt + "512}", "\"word_embed_proj_dim\" is not supported", "dense decoders");
+  expect_error(opt + "512}", "\"word_embed_proj_dim\" is not supported", "counted exactly");
   expect_error(opt + R"(4096, "do_layer_norm_before": false})", "\"do_layer_norm_before\" is not supported",
-               "dense decoders");
+               "counted exactly");
 }
 
 TEST(HfReader, WrongKindsAndRangesAreErrors) {

@@ -14,11 +14,13 @@ Architecture zoo(const std::string& file) {
 }
 
 TEST(ModelReport, KindsAndUnitsSumToTheTotal) {
-  for (const char* file : {"gpt2-124m", "bloom-176b", "phi-2", "gemma-2-9b", "qwen3-8b", "llama-3.1-8b"}) {
+  for (const char* file : {"gpt2-124m", "bloom-176b", "phi-2", "gemma-2-9b", "qwen3-8b", "llama-3.1-8b", "mixtral-8x7b",
+                           "deepseek-v3", "gpt-oss-20b"}) {
     const Architecture a = zoo(file);
     const ModelReport report = report_model(a, 1024);
     EXPECT_EQ(report.parameters, parameter_count(a)) << file;
-    EXPECT_EQ(report.active_parameters, report.parameters) << file;
+    EXPECT_EQ(report.active_parameters, active_parameter_count(a)) << file;
+    EXPECT_EQ(report.active_parameters == report.parameters, a.experts.count == 0) << file;
     EXPECT_EQ(report.by_kind.total(), report.parameters) << file;
     std::int64_t of_units = 0;
     for (const UnitReport& unit : report.units) of_units += unit.copies * unit.count;
@@ -55,6 +57,19 @@ TEST(ModelReport, TrainingFlopsAreNearSixAParameter) {
   EXPECT_NEAR(f.forward_causal * 8192, forward_flops(a, 8192, a.vocab, true), 1e-9 * f.forward_causal * 8192);
   EXPECT_NEAR(report_model(a, 16384).flops_per_token.attention_full, 2.0 * f.attention_full,
               1e-6 * f.attention_full);
+}
+
+// Active experts count, and the router; of DeepSeek-V3 everything but the embedding, which is a look-up.
+TEST(ModelReport, FlopsOfExpertsAreThoseOfTheActiveOnes) {
+  for (const char* file : {"mixtral-8x7b", "deepseek-v3", "qwen3-30b-a3b"}) {
+    const ModelReport report = report_model(zoo(file), 4096);
+    const TokenFlops& f = report.flops_per_token;
+    const std::int64_t vectors = report.by_kind.norms + (std::string(file) == "deepseek-v3" ? 58 * 256 : 0);
+    const auto matrices = static_cast<double>(report.active_parameters - report.by_kind.token_embedding - vectors);
+    EXPECT_DOUBLE_EQ(f.projections + f.mlp + f.head, 2.0 * matrices) << file;
+  }
+  const Architecture v3 = zoo("deepseek-v3");  // q k^T over 192 of a head, p v over 128
+  EXPECT_DOUBLE_EQ(report_model(v3, 4096).flops_per_token.attention_full, 61.0 * 2.0 * 4096 * 128 * (192 + 128));
 }
 
 TEST(ModelReport, RefusesAnEmptySequence) { EXPECT_THROW(report_model(zoo("gpt2-124m"), 0), InternalError); }

@@ -103,6 +103,24 @@ constexpr Exact exact_counts[] = {
     {"chatglm3-6b", 6'243'584'000},
     {"internlm2-7b", 7'737'708'544},
     {"stablelm-3b", 2'795'443'200},
+    {"byte-moe-4x256", 9'478'400},
+    {"mixtral-8x7b", 46'702'792'704},
+    {"mixtral-8x22b", 140'620'634'112},
+    {"deepseek-v2-lite", 15'706'484'224},
+    {"deepseek-v2", 235'741'434'880},
+    {"deepseek-v3", 671'026'419'200},
+    {"qwen3-30b-a3b", 30'532'122'624},
+    {"qwen3-235b-a22b", 235'093'634'560},
+    {"gpt-oss-20b", 20'914'757'184},
+    {"gpt-oss-120b", 116'829'156'672},
+};
+
+// What one token passes through. Mixtral: 12.9B (table 1); DeepSeek-V3: 37B; Qwen3: 3.3B and 22B; gpt-oss: 3.6B and 5.1B,
+// both without the token embedding (model card, table 1); DeepSeek-V2: 21B and, Lite, 2.4B, without embeddings.
+constexpr Exact active_counts[] = {
+    {"mixtral-8x7b", 12'879'925'248},
+    {"mixtral-8x22b", 39'152'031'744},
+    {"deepseek-v3", 37'552'297'472},
 };
 
 // Billions as printed, and half a unit of the last digit; `besides_embeddings` where the paper leaves them
@@ -135,6 +153,8 @@ constexpr Printed printed_counts[] = {
     {"nemotron-4-340b", 331.6, 0.05, true},
     {"mpt-30b", 30, 0.5},
     {"deepseek-llm-67b", 67, 0.5},
+    {"switch-c-1.6t", 1571, 0.5},
+    {"grok-1", 314.9, 0.05, true},
 };
 
 std::string path_of(const std::string& file) { return "models/zoo/" + file + ".json"; }
@@ -154,7 +174,8 @@ TEST_P(ZooPrintedCount, IsThePublishedOne) {
   const ReadModel read = read_model_file(path_of(printed.file));
   ASSERT_FALSE(read.diagnostics.has_errors()) << read.diagnostics.text();
   const Architecture& a = read.architecture;
-  const std::int64_t embeddings = printed.besides_embeddings ? 2 * a.vocab * a.hidden : 0;
+  const std::int64_t copies = printed.besides_embeddings ? (a.tied_embeddings ? 1 : 2) : 0;
+  const std::int64_t embeddings = copies * a.vocab * a.hidden;
   EXPECT_NEAR(static_cast<double>(parameter_count(a) - embeddings) * 1e-9, printed.billions,
               printed.half_digit);
 }
@@ -166,6 +187,31 @@ std::string row_name(const testing::TestParamInfo<Row>& info) {
   std::replace_if(
       name.begin(), name.end(), [](char c) { return c == '-' || c == '.'; }, '_');
   return name;
+}
+
+TEST(Zoo, ActiveParametersAreThePublishedOnes) {
+  for (const Exact& row : active_counts)
+    EXPECT_EQ(active_parameter_count(read_model_file(path_of(row.file)).architecture), row.parameters) << row.file;
+  const auto billions = [](const char* file, std::int64_t embeddings) {
+    const Architecture a = read_model_file(path_of(file)).architecture;
+    return static_cast<double>(active_parameter_count(a) - embeddings * a.vocab * a.hidden) * 1e-9;
+  };
+  EXPECT_NEAR(billions("qwen3-30b-a3b", 0), 3.3, 0.06);
+  EXPECT_NEAR(billions("qwen3-235b-a22b", 0), 22.2, 0.05);
+  EXPECT_NEAR(billions("gpt-oss-20b", 1), 3.61, 0.005);
+  EXPECT_NEAR(billions("gpt-oss-120b", 1), 5.13, 0.005);
+  EXPECT_NEAR(billions("deepseek-v2", 0), 21.4, 0.05);
+  EXPECT_NEAR(billions("deepseek-v2-lite", 1), 2.4, 0.1);
+  EXPECT_EQ(active_parameter_count(read_model_file(path_of("qwen3-8b")).architecture), 8'190'735'360);
+}
+
+// DeepSeek-V3's README: the prediction module adds 11.5B of its own (14B with the embedding and head that it shares).
+TEST(Zoo, PredictionModuleOfDeepSeekV3) {
+  const Architecture a = read_model_file(path_of("deepseek-v3")).architecture;
+  EXPECT_NEAR(static_cast<double>(prediction_parameter_count(a)) * 1e-9, 11.5, 0.15);
+  EXPECT_EQ(expert_layers(a), 58);
+  EXPECT_FALSE(is_expert_layer(a, 2));
+  EXPECT_TRUE(is_expert_layer(a, 3));
 }
 
 INSTANTIATE_TEST_SUITE_P(Zoo, ZooExactCount, testing::ValuesIn(exact_counts), row_name<Exact>);
