@@ -270,12 +270,13 @@ class TraceReader {
   throw WorldError(fmt::format("{}: {}: {}", path, what, std::strerror(errno)));
 }
 
-void write_whole(const std::string& path, const std::string& text) {
+// `named`: as the user knows it.
+void write_whole(const std::string& path, const std::string& text, const std::string& named) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  if (!file) fail(path, "cannot be opened for writing");
+  if (!file) fail(named, "cannot be opened for writing");
   file.write(text.data(), static_cast<std::streamsize>(text.size()));
   file.close();
-  if (!file) fail(path, "writing it failed");
+  if (!file) fail(named, "writing it failed");
 }
 
 }  // namespace
@@ -316,6 +317,9 @@ std::string trace_text(const Trace& trace) {
 
 Trace parse_trace(std::shared_ptr<const SourceFile> source, Diagnostics& diagnostics) {
   const Json json = parse_json(std::move(source), diagnostics);
+  if (!diagnostics.has_errors() && json.find("traceEvents") != nullptr)
+    diagnostics.error(json.place, "this is a trace for Perfetto, which shows a run and does not hold all of it",
+                      "the file that `--save-trace` wrote: orrery execute SCENARIO --save-trace FILE");
   return diagnostics.has_errors() ? Trace{} : TraceReader(json, diagnostics).trace();
 }
 
@@ -335,13 +339,13 @@ void write_trace(const std::string& path, const Trace& trace) {
   std::error_code unknown;
   const std::filesystem::file_status status = std::filesystem::status(path, unknown);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
-    return write_whole(path, text);
+    return write_whole(path, text, path);
   // A link keeps pointing where it did.
   const std::string target =
       std::filesystem::exists(status) ? std::filesystem::canonical(path, unknown).string() : path;
   const std::string beside = fmt::format("{}.{}.tmp", target, ::getpid());
   try {
-    write_whole(beside, text);
+    write_whole(beside, text, path);
     if (std::rename(beside.c_str(), target.c_str()) != 0) fail(path, "renaming the finished file failed");
   } catch (const WorldError&) {
     std::remove(beside.c_str());

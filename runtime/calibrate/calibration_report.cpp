@@ -18,6 +18,7 @@ std::string how_kernels_were_timed(const Visits& v, std::int64_t busy_ranks) {
       "kernels: in whole steps without messages, {} rank{} at once and one alone; {} steps of {} visited, {} "
       "visits",
       busy_ranks, busy_ranks == 1 ? "" : "s", v.visited, v.workloads, v.visits);
+  if (v.uncertainty >= 1.0) return text + "; medians not known";
   return text + fmt::format("; medians known to {:.1f} % of a step", 100.0 * v.uncertainty);
 }
 
@@ -35,6 +36,7 @@ void add_notes(const Grid& grid, const Visits& visits, const hardware::Provenanc
   std::vector<std::string>& of_kernels = c.kernels.provenance.notes;
   of_kernels = grid.notes;
   of_kernels.push_back(how_kernels_were_timed(visits, c.busy_ranks));
+  for (std::string& note : notes_of(visits.coverage)) of_kernels.push_back(std::move(note));
   for (std::string& note : notes_of(kernel_findings(c.kernels.kernels)))
     of_kernels.push_back(std::move(note));
   std::vector<std::string>& of_transfers = c.transfers.provenance.notes;

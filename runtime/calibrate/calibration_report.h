@@ -4,6 +4,7 @@
 #include <string>
 
 #include "hardware/provenance.h"
+#include "runtime/calibrate/coverage.h"
 #include "runtime/calibrate/findings.h"
 #include "runtime/calibrate/hardware_files.h"
 #include "runtime/calibrate/scenario_grid.h"
@@ -13,7 +14,8 @@ namespace orrery::runtime {
 struct Visits {
   std::size_t workloads = 0, visited = 0;
   std::int64_t visits = 0;
-  double uncertainty = 1.0;  // of a step's kernels, the median over workloads
+  double uncertainty = 1.0;  // of a step's kernels, the median over workloads; 1: most were not reached
+  Coverage coverage{};
 };
 
 // Sets the provenance of both tables: `from`, and what was noticed.

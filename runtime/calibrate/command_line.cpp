@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "base/diagnostics.h"
 #include "base/directories.h"
 #include "base/option_values.h"
+#include "base/option_words.h"
 #include "base/output.h"
 #include "base/quantile.h"
 #include "base/random.h"
@@ -24,6 +26,7 @@
 #include "runtime/calibrate/kernel_phase.h"
 #include "runtime/calibrate/scenario_grid.h"
 #include "runtime/calibrate/walk_measurer.h"
+#include "runtime/machine/memory.h"
 
 namespace orrery::runtime {
 namespace {
@@ -132,8 +135,9 @@ class Calibrating {
 
   int run() {
     make_directories(o_.output);
-    progress_.show("reading", 0.0, "scenarios");
+    progress_.phase("reading scenarios and what is around them");
     const Grid grid = make_grid(request());
+    require_something(grid);
     const std::int64_t ranks =
         o_.ranks > 0 ? o_.ranks : std::max(grid.world, o_.scenarios.empty() ? machine_.usable_cores() : 1);
     if (grid.world > kMostRanks)
@@ -144,12 +148,15 @@ class Calibrating {
     Journal journal(journal_path, id_of(o_, grid, machine_, ranks),
                     o_.resume ? JournalUse::keep : JournalUse::begin_anew);
     Calibration c{.name = o_.name, .machine = machine_, .ranks = ranks, .busy_ranks = busy};
+    progress_.phase(fmt::format("the machine: products, copies, what an op costs; about {:.0f} s", plan_.machine_s));
     c.numbers = machine_numbers(busy, plan_.machine_s, journal, stopped, progress_);
     KernelPhase kernels(grid.workloads, journal);
     WalkMeasurer walks(busy, stopped);
+    progress_.phase(fmt::format("kernels of {} steps, up to {:.0f} s", grid.workloads.size(), plan_.kernels.budget_s));
     kernels.run(walks, plan_.kernels, steady_seconds, stopped, progress_);
     TransferPhase transfers(exchanges_of(grid, ranks, o_.quick), largest_message(ranks), journal);
     ProbeMeasurer probes;
+    if (ranks > 1) progress_.phase(fmt::format("messages among ranks, up to {:.0f} s", plan_.transfers.budget_s));
     transfers.run(probes, plan_.transfers, steady_seconds, stopped, progress_);
     if (stopped.load()) return say_stopped(journal_path);
     finish(grid, kernels, transfers, c);
@@ -166,6 +173,12 @@ class Calibrating {
             .cache_bytes = 4 * std::max(machine_.l3_bytes, machine_.l2_bytes) /
                            std::max<std::int64_t>(1, machine_.usable_cores()),
             .most_bytes = machine_.memory_bytes / 2 / machine_.usable_cores()};
+  }
+
+  void require_something(const Grid& grid) const {
+    if (!grid.workloads.empty()) return;
+    throw WorldError(fmt::format("no scenario fits into this machine's memory, {}: {}\n  hint: {}", gibibytes(machine_.memory_bytes),
+                                 fmt::join(grid.too_large, ", "), kMemoryHint));
   }
 
   // Two buffers of it on every rank take at most a quarter of the memory.
@@ -192,11 +205,13 @@ class Calibrating {
     const Visits visits{.workloads = grid.workloads.size(),
                         .visited = kernels.visited(),
                         .visits = kernels.visits(),
-                        .uncertainty = typical_uncertainty(grid, kernels)};
+                        .uncertainty = typical_uncertainty(grid, kernels),
+                        .coverage = coverage_of(grid, kernels, transfers)};
     add_notes(grid, visits, from, c);
     write_files(o_.output, hardware_files(c));
     const std::string report = calibration_report(c, visits, o_.output);
     print(report);
+    progress_.line(coverage_warnings(visits.coverage, o_.quick));
   }
 
   static double typical_uncertainty(const Grid& grid, const KernelPhase& kernels) {
@@ -224,6 +239,11 @@ int calibrate_command_line(int argc, char** argv) {
   } catch (const CLI::CallForHelp&) {
     print(app.help());
     return 0;
+  } catch (const CLI::ExtrasError&) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : app.get_options()) names.push_back(option->get_name());
+    const auto [message, hint] = unknown_option(app.remaining(), names);
+    throw InputError(fmt::format("error: {}\n  hint: {}\n", message, hint.empty() ? "orrery-rt calibrate --help lists the options" : hint));
   } catch (const CLI::ParseError& error) {
     throw InputError(
         fmt::format("error: {}\n  hint: orrery-rt calibrate --help lists the options\n", error.what()));

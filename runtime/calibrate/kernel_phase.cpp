@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::int64_t kLeastVisits = 2;
 constexpr std::size_t kMostWritten = 40;  // timings of a kernel that one visit keeps
+// Of a visit, also of timings that were not kept.
+constexpr const char *kTimings = "timings", *kLostCore = "timings.lost_core";
 
 // Of more timings than are kept, every so many are left out, evenly.
 void thin(std::vector<double>& seconds, std::size_t most) {
@@ -56,6 +58,11 @@ void KernelPhase::take_over(const std::vector<std::string>& block) {
                                       [&](const Workload& w) { return w.name == rest_of_line(line); });
       if (found != workloads_.end()) ++standing_[static_cast<std::size_t>(found - workloads_.begin())].visits;
     }
+    if (is_line(line, "number")) {
+      const NumberLine read = read_number_line(line);
+      if (read.name == kTimings) timings_ += read.value;
+      if (read.name == kLostCore) lost_core_ += read.value;
+    }
     if (!is_line(line, "kernel")) continue;
     const KernelLine read = read_kernel_line(line);
     TimedKernel& kernel = catalog_[catalog_.add(read.key)];
@@ -77,7 +84,10 @@ void KernelPhase::visit(std::size_t workload, StepMeasurer& measurer, const Visi
     (t.disturbed ? m.disturbed : m.good).push_back(t.seconds);
   }
   Journal::Block block;
+  double timings = 0.0, lost_core = 0.0;
   for (auto& [which, m] : measured) {
+    timings += static_cast<double>(m.good.size() + m.disturbed.size());
+    lost_core += static_cast<double>(m.disturbed.size());
     thin(m.good, kMostWritten);
     thin(m.disturbed, kMostWritten);
     KernelLine line{
@@ -85,6 +95,8 @@ void KernelPhase::visit(std::size_t workload, StepMeasurer& measurer, const Visi
     line.timings.seconds.insert(line.timings.seconds.end(), m.disturbed.begin(), m.disturbed.end());
     block.push_back(write_line(line));
   }
+  block.push_back(write_line(NumberLine{kTimings, timings}));
+  block.push_back(write_line(NumberLine{kLostCore, lost_core}));
   if (!stop.load()) block.push_back("visit " + workloads_[workload].name);  // else it was cut short
   journal_.append(block);
   take_over(block);
@@ -103,6 +115,17 @@ double KernelPhase::uncertainty(std::size_t workload) const {
   }
   return whole > 0.0 ? uncertain / whole : 1.0;
 }
+
+bool KernelPhase::is_measured(std::size_t workload) const {
+  const std::vector<std::uint32_t>& calls = standing_[workload].calls;
+  for (std::uint32_t kernel = 0; kernel < calls.size(); ++kernel) {
+    const TimedKernel& timed = catalog_.all()[kernel];
+    if (calls[kernel] > 0 && timed.busy.empty() && timed.alone.empty()) return false;
+  }
+  return true;
+}
+
+double KernelPhase::lost_core_share() const { return timings_ > 0.0 ? lost_core_ / timings_ : 0.0; }
 
 bool KernelPhase::settled(std::size_t workload, double limit) const {
   return standing_[workload].visits >= kLeastVisits && uncertainty(workload) < limit;

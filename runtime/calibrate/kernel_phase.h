@@ -44,6 +44,8 @@ class KernelPhase {
   std::size_t visited() const;  // workloads, at least once
   std::int64_t visits() const;  // of all of them together
   double uncertainty(std::size_t workload) const;
+  bool is_measured(std::size_t workload) const;  // every kernel of its step, there or in another
+  double lost_core_share() const;  // of all timings, how many a loss of the core cut into
 
  private:
   void take_over(const std::vector<std::string>& block);
@@ -60,6 +62,7 @@ class KernelPhase {
   Journal& journal_;
   KernelCatalog catalog_;
   std::vector<Standing> standing_;
+  double timings_ = 0.0, lost_core_ = 0.0;
 };
 
 }  // namespace orrery::runtime

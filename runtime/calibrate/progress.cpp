@@ -34,14 +34,29 @@ std::string progress_line(const std::string& phase, double share, const std::str
   return line.substr(0, width - 1);
 }
 
-Progress::Progress(bool shown) : shown_(shown && ::isatty(STDERR_FILENO) != 0) {}
+Progress::Progress(bool shown) : shown_(shown), terminal_(::isatty(STDERR_FILENO) != 0) {}
 
-Progress::~Progress() {
+Progress::~Progress() { erase(); }
+
+void Progress::erase() {
   if (drawn_) fmt::print(stderr, "{}", kEraseLine);
+  drawn_ = false;
+}
+
+void Progress::phase(const std::string& what) {
+  if (!shown_ || terminal_) return;
+  fmt::print(stderr, "calibrate: {}\n", what);
+  std::fflush(stderr);
+}
+
+void Progress::line(const std::string& text) {
+  erase();
+  fmt::print(stderr, "{}", text);
+  std::fflush(stderr);
 }
 
 void Progress::show(const std::string& phase, double share, const std::string& what) {
-  if (!shown_ || seconds() < next_s_) return;
+  if (!shown_ || !terminal_ || seconds() < next_s_) return;
   fmt::print(stderr, "{}{}", kEraseLine, progress_line(phase, share, what, terminal_width()));
   std::fflush(stderr);
   drawn_ = true;

@@ -171,13 +171,15 @@ class GridMaker {
     if (!adds && !is_scenario) return;
     Schedule schedule = cut_down(source, sets, *scenario, whole, keys);
     if (memory_of(schedule) > request_.most_bytes) {
-      grid_.notes.push_back(fmt::format("{}: left out, a rank needs {:.1f} GiB of memory", name,
-                                        static_cast<double>(memory_of(schedule)) / (1 << 30)));
+      const std::string needs =
+          fmt::format("a rank needs {:.1f} GiB of memory", static_cast<double>(memory_of(schedule)) / (1 << 30));
+      grid_.notes.push_back(fmt::format("{}: left out, {}", name, needs));
+      if (is_scenario) grid_.too_large.push_back(fmt::format("{} ({})", name, needs));
       return;
     }
     known_.insert(keys.begin(), keys.end());
     grid_.fingerprint = mix_bits(grid_.fingerprint ^ schedule::fingerprint(schedule));
-    grid_.workloads.push_back({name, std::make_shared<const Schedule>(std::move(schedule))});
+    grid_.workloads.push_back({name, std::make_shared<const Schedule>(std::move(schedule)), is_scenario});
   }
 
   // The smallest of a few sizes that has the same kernels and does not fit into the caches, as a model worth predicting

@@ -33,6 +33,7 @@ struct Grid {
       transfers;                   // of the scenarios: operation, ranks
   std::uint64_t fingerprint = 0;   // of all schedules
   std::vector<std::string> notes;  // what was left out, and why
+  std::vector<std::string> too_large;  // the scenarios among it, each with the memory that it needs
 };
 
 // Throws InputError, with the errors of all files.

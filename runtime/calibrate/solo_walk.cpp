@@ -1,6 +1,5 @@
 #include "runtime/calibrate/solo_walk.h"
 
-#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "runtime/executor/element.h"
 #include "runtime/executor/executor.h"
 #include "runtime/executor/order.h"
+#include "runtime/machine/memory.h"
 #include "runtime/state/initialise.h"
 #include "runtime/state/layout.h"
 
@@ -33,7 +33,7 @@ SoloWalk::Pages::Pages(std::int64_t bytes)
   void* const memory =
       ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED)
-    throw WorldError(fmt::format("{} bytes of memory: mmap: {}", bytes, std::strerror(errno)));
+    throw WorldError(refused_memory(bytes, std::strerror(errno)));
   data_ = static_cast<std::byte*>(memory);
 }
 

@@ -13,6 +13,7 @@ namespace orrery::runtime {
 struct Workload {
   std::string name;  // "gpt-h128", "gpt-h128, hidden x 2"
   std::shared_ptr<const schedule::Schedule> schedule;
+  bool is_scenario = false;  // one that was given, not a variation of one
 };
 
 // Ranks that walk at once, `at_once` of them, so that each program of the schedule is walked. Where the

@@ -1,6 +1,5 @@
 #include "runtime/cpu/cpu_device.h"
 
-#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <cerrno>
@@ -9,6 +8,7 @@
 #include "runtime/cpu/fill_in_pieces.h"
 #include "runtime/cpu/operands.h"
 #include "runtime/cpu/perform.h"
+#include "runtime/machine/memory.h"
 
 namespace orrery::runtime {
 namespace {
@@ -46,7 +46,7 @@ void CpuDevice::Unmap::operator()(std::byte* memory) const { ::munmap(memory, st
 std::byte* CpuDevice::allocate(std::int64_t bytes, const std::function<void()>& moved) {
   bytes = std::max<std::int64_t>(bytes, 1);
   void* const memory = ::mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw WorldError(fmt::format("{} bytes of memory: mmap: {}", bytes, std::strerror(errno)));
+  if (memory == MAP_FAILED) throw WorldError(refused_memory(bytes, std::strerror(errno)));
   memory_.emplace_back(static_cast<std::byte*>(memory), Unmap{bytes});
   // Touched here, by the thread that will use it, so that no step pays for it.
   fill_in_pieces({memory_.back().get(), static_cast<std::size_t>(bytes)}, std::byte{0xff}, moved);

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <thread>
 
 #include "base/check.h"
 #include "runtime/cpu/fill_in_pieces.h"
+#include "runtime/machine/memory.h"
 
 namespace orrery::runtime {
 
@@ -28,7 +30,11 @@ EmulatedDevice::EmulatedDevice(const schedule::Trace& trace, std::int64_t rank, 
 // Messages move real bytes, so the memory is real; nobody writes meaningful numbers into it.
 std::byte* EmulatedDevice::allocate(std::int64_t bytes, const std::function<void()>& moved) {
   const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
-  memory_.push_back(std::make_unique_for_overwrite<std::byte[]>(size));
+  try {
+    memory_.push_back(std::make_unique_for_overwrite<std::byte[]>(size));
+  } catch (const std::bad_alloc&) {
+    throw WorldError(refused_memory(bytes, "out of memory"));
+  }
   fill_in_pieces({memory_.back().get(), size}, std::byte{0}, moved);
   return memory_.back().get();
 }

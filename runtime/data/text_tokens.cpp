@@ -58,6 +58,7 @@ class TextTokens final : public TokenSource {
   std::string description() const override { return fmt::format("{} ({} bytes)", path_, bytes_.size()); }
   std::uint64_t fingerprint() const override { return fingerprint_; }
   double entropy_floor() const override { return 0.0; }
+  std::int64_t size() const override { return static_cast<std::int64_t>(bytes_.size()); }
 
  private:
   std::string path_;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -31,6 +32,8 @@ class TokenSource {
   virtual std::uint64_t fingerprint() const = 0;  // of what the tokens depend on besides the key
   // The loss (nats a token) below which no model can come in the mean; 0 where it is not known.
   virtual double entropy_floor() const = 0;
+  // How many different tokens there are before they repeat; unbounded where they are generated.
+  virtual std::int64_t size() const { return std::numeric_limits<std::int64_t>::max(); }
 };
 
 // Throws InputError for a file that cannot be read or is empty, or a model's vocabulary below 256.

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "base/random.h"
+#include "runtime/machine/memory.h"
 
 namespace orrery::runtime {
 namespace {
@@ -79,7 +80,7 @@ Machine this_machine() {
   m.governor = first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   m.cores = allowed_cores();
   m.quota_cores = quota();
-  m.memory_bytes = ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE);
+  m.memory_bytes = memory_now().total;
   m.l2_bytes = std::max<std::int64_t>(0, ::sysconf(_SC_LEVEL2_CACHE_SIZE));
   m.l3_bytes = std::max<std::int64_t>(0, ::sysconf(_SC_LEVEL3_CACHE_SIZE));
   return m;

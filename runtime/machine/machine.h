@@ -14,7 +14,7 @@ struct Machine {
   std::string governor;                         // of the clock; empty: not readable (virtual machines)
   std::int64_t cores = 1;                       // that this process may run on (sched_getaffinity)
   double quota_cores = 0.0;                     // of its control group; 0: none
-  std::int64_t memory_bytes = 0;
+  std::int64_t memory_bytes = 0;                // within the limit of its control group
   std::int64_t l2_bytes = 0, l3_bytes = 0;  // of one core; of those that share it
   // What ranks share: whole cores within the quota, at least 1.
   std::int64_t usable_cores() const;

@@ -4,18 +4,22 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <limits>
 #include <mutex>
 #include <optional>
 
 #include "base/check.h"
 #include "base/option_values.h"
+#include "base/option_words.h"
 #include "base/output.h"
+#include "runtime/machine/machine.h"
 #include "runtime/run/launcher.h"
+#include "runtime/run/memory_check.h"
+#include "runtime/run/output_check.h"
 #include "runtime/run/report.h"
 #ifdef ORRERY_MPI
 #include "runtime/run/mpi_run.h"
@@ -41,21 +45,35 @@ struct CommandLine {
   bool json = false, quiet = false;
 };
 
+// Says what is allowed in words; CLI11's own name a range of 13 digits.
+CLI::Validator number(bool (*allowed)(double), const char* what) {
+  return CLI::Validator(
+      [allowed, what](std::string& word) -> std::string {
+        char* end = nullptr;
+        const double value = std::strtod(word.c_str(), &end);
+        return !word.empty() && *end == '\0' && allowed(value) ? "" : fmt::format("{} is not {}", word, what);
+      },
+      "");
+}
+
 void declare(CLI::App& app, CommandLine& o) {
+  const CLI::Validator at_least_one = number([](double x) { return x >= 1; }, "a number of steps: 1 or more");
+  const CLI::Validator not_negative = number([](double x) { return x >= 0; }, "a number: 0 or more");
+  const CLI::Validator positive_seconds = number([](double x) { return x > 0; }, "a number of seconds: more than 0, as 30");
   app.add_option("SCENARIO", o.scenario, "Scenario file")->type_name("")->required();
   app.add_option("--set", o.sets, "Set a field of the scenario: path=value (repeatable)")->type_name("PATH=VALUE")->allow_extra_args(false);
   app.add_option("--schedule", o.schedule, "Perform this schedule text (docs/schedule.md) instead of the scenario's own")->type_name("FILE");
-  app.add_option("--steps", o.run.steps, "Optimizer steps to perform")->type_name("N")->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
-  app.add_option("--discard", o.discard, "First steps that are not measured; default: 2, fewer where there are few")->type_name("N")->check(CLI::NonNegativeNumber);
+  app.add_option("--steps", o.run.steps, "Optimizer steps to perform")->type_name("N")->check(at_least_one)->capture_default_str();
+  app.add_option("--discard", o.discard, "First steps that are not measured; default: 2, fewer where there are few")->type_name("N")->check(not_negative);
   app.add_option("--data", o.data, "Train on the bytes of this file; default: a generated pattern")->type_name("FILE");
   app.add_option("--save-trace", o.save_trace, "Write what every op took, for `orrery compare --measured`")->type_name("FILE");
   app.add_option("--backend", o.backend, "Ranks are threads of one process, or MPI processes; default: mpi under mpirun and srun")
       ->type_name("threads|mpi")->check(CLI::IsMember({"auto", "threads", "mpi"}));
   app.add_option("--stall-limit", o.stall.no_progress_s, "Give up when no rank has done anything for this long; longer than the longest op")
-      ->type_name("SECONDS")->check(CLI::PositiveNumber);
+      ->type_name("SECONDS")->check(positive_seconds)->capture_default_str();
   app.add_option("--save", o.run.save_directory, "Write checkpoints into this directory")->type_name("DIR");
-  app.add_option("--every", o.run.save_every, "Steps between checkpoints; default: only one, at the end")->type_name("N")->check(CLI::NonNegativeNumber);
-  app.add_option("--keep", o.keep, "Checkpoints to keep, 0: all; default: 2")->type_name("N")->check(CLI::NonNegativeNumber);
+  app.add_option("--every", o.run.save_every, "Steps between checkpoints; default: only one, at the end")->type_name("N")->check(not_negative);
+  app.add_option("--keep", o.keep, "Checkpoints to keep, 0: all; default: 2")->type_name("N")->check(not_negative);
   app.add_option("--resume", o.run.resume, "Go on from a checkpoint, or the newest one in a directory; any plan of the same model")->type_name("DIR");
   app.add_option("--emulate", o.emulate, "Kernels are timed waits, as long as in this simulated trace; messages stay real")->type_name("TRACE");
   app.add_flag("--double", o.run.in_double, "Compute in double precision, whatever the scenario says");
@@ -133,20 +151,27 @@ void print(const std::string& text) {
   out.flush();
 }
 
-// Lines of rank 0 while the run goes on.
+void say(const std::string& text) { std::fputs((text + "\n").c_str(), stderr); }
+
+// Lines of rank 0 while the run goes on, and a word where the training has gone wrong.
 class StepPrinter {
  public:
-  StepPrinter(double tokens_per_step, bool emulates) : tokens_(tokens_per_step), emulates_(emulates) {}
+  StepPrinter(double tokens_per_step, bool emulates, bool a_line_a_step)
+      : tokens_(tokens_per_step), emulates_(emulates), a_line_a_step_(a_line_a_step) {}
   void operator()(std::int64_t step, double loss) {
     const std::int64_t now = now_ns();
     const double seconds = last_ > 0 ? static_cast<double>(now - last_) * 1e-9 : 0.0;
     last_ = now;
-    print(step_line(step, emulates_ ? std::numeric_limits<double>::quiet_NaN() : loss, seconds, tokens_));
+    if (a_line_a_step_) print(step_line(step, emulates_ ? std::nullopt : std::optional(loss), seconds, tokens_));
+    if (emulates_ || std::isfinite(loss) || warned_) return;
+    warned_ = true;
+    say(fmt::format("warning: the loss of step {} is {}: the training has diverged, and later steps compute with it\n  hint: a smaller "
+                    "training.learning_rate; in fp16 a step that overflows is skipped", step, std::isnan(loss) ? "not a number" : "infinite"));
   }
 
  private:
   double tokens_;
-  bool emulates_;
+  bool emulates_, a_line_a_step_, warned_ = false;
   std::int64_t last_ = 0;
 };
 
@@ -180,9 +205,9 @@ RankHooks hooks_of(const CommandLine& o, const scenarios::Scenario& scenario, bo
   RankHooks hooks;
   if (!speaks) return hooks;
   const auto tokens = static_cast<double>(scenario.training.global_batch * scenario.training.sequence_length);
-  const auto printer = std::make_shared<StepPrinter>(tokens, !o.emulate.empty());
-  hooks.say = [](const std::string& text) { std::fputs((text + "\n").c_str(), stderr); };
-  if (!o.json && !o.quiet) hooks.on_step = [printer](std::int64_t step, double loss) { (*printer)(step, loss); };
+  const auto printer = std::make_shared<StepPrinter>(tokens, !o.emulate.empty(), !o.json && !o.quiet);
+  hooks.say = say;
+  hooks.on_step = [printer](std::int64_t step, double loss) { (*printer)(step, loss); };
   return hooks;
 }
 
@@ -202,6 +227,16 @@ int run_threads(const CommandLine& o, const scenarios::Scenario& scenario, const
   }
   finish(o, scenario, job, result.trace);
   return stop.asked() > 0 ? 3 : 0;
+}
+
+// By rank 0, before any rank starts: what would be wrong only at the end, or only seems right.
+void prepare(const CommandLine& o, const scenarios::Scenario& scenario, const TokenSource& tokens, const char* ranks_are) {
+  if (!o.save_trace.empty()) require_writable_file("--save-trace", o.save_trace, {o.scenario, o.schedule, o.data, o.emulate});
+  if (!o.run.save_directory.empty()) require_writable_directory("--save", o.run.save_directory);
+  if (!o.data.empty() && tokens.size() < scenario.training.sequence_length + 1)
+    say(fmt::format("warning: {} has {} bytes, and a sequence with its labels {}: it is repeated within each\n  hint: a longer text, or a "
+                    "smaller training.sequence_length", o.data, tokens.size(), scenario.training.sequence_length + 1));
+  if (!o.json) print(run_heading(scenario, ranks_are, this_machine().usable_cores()));
 }
 
 // Everything that is read before the first rank starts.
@@ -241,6 +276,7 @@ int run_mpi(const CommandLine& o, int argc, char** argv) {
   StopSign stop;
   const Signals signals(stop);  // a signal that comes while ranks start is heard of in their first step
   const Launcher launcher;
+  const MemoryNow memory = memory_now();  // before any rank takes of it: they meet in the next line
   MpiRun mpi(make_mpi_world(argc, argv), launcher);
   try {
     const Input input(o);
@@ -250,6 +286,8 @@ int run_mpi(const CommandLine& o, int argc, char** argv) {
     RunJob job = input.job(o);
     job.run_word = mpi.job_word();
     const bool speaks = mpi.rank() == 0;
+    require_memory(input.schedule, mpi.ranks_here(), o.run.in_double, memory, o.scenario);
+    if (speaks) prepare(o, input.scenario, *input.tokens, "processes");
     const RunResult result = mpi.run(job, stop, o.stall, hooks_of(o, input.scenario, speaks), o.save_trace);
     if (speaks) finish(o, input.scenario, job, result.trace);
     return stop.asked() > 0 || result.stopped ? 3 : 0;
@@ -260,6 +298,16 @@ int run_mpi(const CommandLine& o, int argc, char** argv) {
   }
 }
 #endif
+
+[[noreturn]] void refuse_words(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) names.push_back(option->get_name());
+  auto [message, hint] = unknown_option(app.remaining(), names);
+  if (message.ends_with(" --trace"))
+    hint = "--save-trace FILE keeps what every op took; orrery compare --measured FILE --trace OUT makes a Perfetto trace of it";
+  if (hint.empty()) hint = "orrery-rt --help lists the options";
+  throw InputError(fmt::format("error: {}\n  hint: {}\n", message, hint));
+}
 
 }  // namespace
 
@@ -272,6 +320,8 @@ int run_command_line(int argc, char** argv) {
   } catch (const CLI::CallForHelp&) {
     print(app.help());
     return 0;
+  } catch (const CLI::ExtrasError&) {
+    refuse_words(app);
   } catch (const CLI::ParseError& error) {
     throw InputError(fmt::format("error: {}\n  hint: orrery-rt --help lists the options\n", error.what()));
   }
@@ -280,6 +330,8 @@ int run_command_line(int argc, char** argv) {
   require_cpu();
   if (!wants_mpi(o)) {
     const Input input(o);
+    require_memory(input.schedule, all_ranks(input.schedule), o.run.in_double, memory_now(), o.scenario);
+    prepare(o, input.scenario, *input.tokens, "threads");
     return run_threads(o, input.scenario, input.job(o));
   }
 #ifdef ORRERY_MPI

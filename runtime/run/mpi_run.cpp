@@ -193,6 +193,13 @@ MpiRun::~MpiRun() = default;
 int MpiRun::rank() const { return world_->rank(); }
 int MpiRun::size() const { return world_->size(); }
 
+std::vector<std::int64_t> MpiRun::ranks_here() const {
+  std::vector<std::int64_t> ranks;
+  for (std::size_t r = 0; r < shared_->board.size(); ++r)
+    if (shared_->board[r] != nullptr) ranks.push_back(static_cast<std::int64_t>(r));
+  return ranks;
+}
+
 std::string MpiRun::ranks_are() const {
   const std::size_t machines = 1 + clocks_->others.size();
   return machines == 1 ? "ranks are processes" : fmt::format("ranks are processes on {} machines", machines);

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/comm/mpi_world.h"
 #include "runtime/run/launcher.h"
@@ -18,6 +19,7 @@ class MpiRun {
   ~MpiRun();
   int rank() const;
   int size() const;
+  std::vector<std::int64_t> ranks_here() const;  // on this rank's machine, with it
   const std::string& job_word() const { return job_word_; }  // the same on all ranks, and no other job's
   // The result is rank 0's: others' holds their own trace alone. Where the job dies (a rank is dead, stalls or fails), one
   // rank prints one message, each writes what it has into PART_NAME.rank-N.part, and the process ends with code 3.

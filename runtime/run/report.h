@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,11 @@ struct Spread {
 };
 Spread spread_of(const std::vector<double>& values);
 
-std::string step_line(std::int64_t step, double loss, double seconds, double tokens_per_step);
+// No loss: of emulated kernels, which compute none.
+std::string step_line(std::int64_t step, std::optional<double> loss, double seconds, double tokens_per_step);
+
+// "Byte GPT on two cores, DP2: DP2, 2 ranks (threads) on 2 cores, 3.4 M parameters", and a note where ranks outnumber cores.
+std::string run_heading(const scenarios::Scenario& scenario, const std::string& ranks_are, std::int64_t cores);
 
 struct RunReport {
   const scenarios::Scenario& scenario;

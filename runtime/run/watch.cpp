@@ -17,6 +17,8 @@ namespace {
 
 using schedule::MeetingKey;
 
+constexpr const char* kPerforms = ", is performing it";
+
 struct Standing {
   std::int64_t step = 0;
   std::size_t entry = 0;
@@ -112,7 +114,7 @@ class Explainer {
       } else if (schedule::is_communication(view.plan().ops[op].op->kind)) {
         part += ", all sides are there";
       } else {
-        part += ", is performing it";
+        part += kPerforms;
       }
       parts.push_back(std::move(part));
     }
@@ -208,11 +210,16 @@ std::string Watch::trouble(double without_progress_s, double asked_for_s) const 
   if (!message.empty()) return message;
   if (without_progress_s > 0.0) message = dead_process();
   if (message.empty()) message = disobedience(asked_for_s);
-  if (message.empty() && without_progress_s >= limits_.no_progress_s)
-    message = fmt::format("no progress for {:.1f} s", without_progress_s);
+  const bool stalled = message.empty() && without_progress_s >= limits_.no_progress_s;
+  if (stalled) message = fmt::format("no progress for {:.1f} s", without_progress_s);
   if (message.empty()) return message;
   try {
-    for (const std::string& line : who_waits_for_whom(schedule_, board_)) message += "\n  " + line;
+    bool performs = false;
+    for (const std::string& line : who_waits_for_whom(schedule_, board_)) {
+      message += "\n  " + line;
+      performs = performs || line.find(kPerforms) != std::string::npos;
+    }
+    if (stalled && performs) message += "\n  hint: where that op only takes long, a larger --stall-limit waits for it";
   } catch (const std::exception& error) {
     message += fmt::format("\n  (who waits for whom was not found out: {})", error.what());
   }

@@ -9,6 +9,7 @@
 
 #include "base/diagnostics.h"
 #include "base/option_values.h"
+#include "base/option_words.h"
 
 namespace orrery::sim {
 namespace {
@@ -47,9 +48,17 @@ struct Parser {
 };
 
 [[noreturn]] void refuse(const CLI::App& app, const CLI::ParseError& error) {
-  std::string help = "orrery --help";
-  for (const CLI::App* sub : app.get_subcommands()) help = "orrery " + sub->get_name() + " --help";
-  throw InputError(fmt::format("error: {}\n  hint: {}\n", error.what(), help));
+  std::string help = "orrery --help", message = error.what();
+  for (const CLI::App* sub : app.get_subcommands()) {
+    help = "orrery " + sub->get_name() + " --help";
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr) continue;
+    std::vector<std::string> names;
+    for (const CLI::Option* option : sub->get_options()) names.push_back(option->get_name());
+    const UnknownOption unknown = unknown_option(app.remaining(true), names);
+    message = unknown.message;
+    if (!unknown.hint.empty()) help = unknown.hint;
+  }
+  throw InputError(fmt::format("error: {}\n  hint: {}\n", message, help));
 }
 
 // The parser would say that a command is missing.

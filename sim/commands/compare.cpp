@@ -1,10 +1,14 @@
 // `compare`: one column a scenario, and what was measured beside what is predicted: a few numbers of the
 // scenario's own, or every op of a trace.
+#include <fmt/format.h>
+
 #include <chrono>
 #include <memory>
 
+#include "base/data_root.h"
 #include "base/diagnostics.h"
 #include "base/option_values.h"
+#include "schedule/trace_file.h"
 #include "sim/commands/command.h"
 #include "sim/commands/compare_traces.h"
 #include "sim/commands/perfetto_file.h"
@@ -61,9 +65,25 @@ int compare_measured(const CompareOptions& o, const std::vector<scenarios::Scena
   return kFine;
 }
 
+// The scenario that the traces are of, where none is named: they say it.
+ScenarioOptions named_scenarios(const CompareOptions& o) {
+  ScenarioOptions named = o.scenarios;
+  if (!named.files.empty()) return named;
+  if (o.measured.empty())
+    throw InputError("error: compare needs scenario files\n  hint: orrery compare scenarios/quickstart.json scenarios/7b-8gpu.json\n");
+  const std::string path = schedule::read_trace(o.measured.back()).scenario_path;
+  if (find_file(path, nullptr).empty())
+    throw InputError(
+        fmt::format("error: {} is of the scenario {}, which is not there\n  hint: name it: orrery compare "
+                    "--measured {} SCENARIO\n",
+                    o.measured.back(), path.empty() ? "?" : path, o.measured.back()));
+  named.files.push_back(path);
+  return named;
+}
+
 int compare(const CompareOptions& o, Output& out) {
   require_finite("--emulated-stretch", o.emulated_stretch);
-  const std::vector<scenarios::Scenario> scenarios = load_scenarios(o.scenarios);
+  const std::vector<scenarios::Scenario> scenarios = load_scenarios(named_scenarios(o));
   if (!o.measured.empty()) return compare_measured(o, scenarios, out);
   const std::vector<Result> results = predict_all(scenarios, o.full);
   if (o.json) {
@@ -82,6 +102,7 @@ int compare(const CompareOptions& o, Output& out) {
 Action declare_compare(CLI::App& app) {
   const auto o = std::make_shared<CompareOptions>();
   declare_scenarios(app, o->scenarios);
+  app.get_option("FILE")->required(false)->description("Scenario files; with --measured by default the one that the trace names");
   CLI::Option* json =
       app.add_flag("--json", o->json, "One JSON document (docs/reference/result.md), nothing else");
   app.add_flag("--csv", o->csv, "A CSV table, one row a scenario; with --measured one row an op")

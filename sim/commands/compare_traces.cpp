@@ -1,6 +1,9 @@
 #include "sim/commands/compare_traces.h"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <cstdio>
 #include <optional>
 
 #include "schedule/compile.h"
@@ -10,6 +13,7 @@
 #include "sim/commands/scenario_files.h"
 #include "sim/metrics/simulated_trace.h"
 #include "sim/metrics/trace_comparison.h"
+#include "sim/report/run_report.h"
 #include "sim/report/trace_comparison_json.h"
 #include "sim/report/trace_comparison_text.h"
 #include "sim/report/trace_json.h"
@@ -42,11 +46,15 @@ void compare_with_traces(const scenarios::Scenario& scenario, const CompareTrace
   const schedule::Schedule schedule = schedule::compile(scenario);
   const bool two = o.measured.size() > 1;
   schedule::Trace second = read_of(schedule, o.measured.back(), scenario.path), first;
-  if (two)
+  std::vector<Diagnostic> warnings;  // of the prediction, which rests on what they say
+  if (two) {
     first = read_of(schedule, o.measured.front(), scenario.path);
-  else
-    first =
-        to_trace(scenario, predict(scenario, with_steady_trace(predict_options(o.full, o.emulated_stretch))));
+  } else {
+    const Prediction prediction =
+        predict(scenario, with_steady_trace(predict_options(o.full, o.emulated_stretch)));
+    warnings = prediction.result.warnings;
+    first = to_trace(scenario, prediction);
+  }
   const TraceComparison comparison =
       compare_traces(scenario, schedule, {two ? "first" : "predicted", two ? o.measured.front() : "", &first},
                      {two ? "second" : "measured", o.measured.back(), &second});
@@ -57,6 +65,11 @@ void compare_with_traces(const scenarios::Scenario& scenario, const CompareTrace
         [&](std::ostream& stream) { write_trace_json(stream, schedule, written, WrittenRanks::all); });
   }
   write(comparison, o, out);
+  const std::string said = warnings_text(warnings);
+  if (o.json || o.csv)
+    fmt::print(stderr, "{}", said);
+  else
+    out.write(said);
 }
 
 }  // namespace orrery::sim

@@ -10,9 +10,12 @@
 
 #include "base/check.h"
 #include "base/child_process.h"
+#include "base/data_root.h"
 #include "base/directories.h"
 #include "base/option_values.h"
 #include "base/quantile.h"
+#include "hardware/kernel_table.h"
+#include "scenarios/load.h"
 #include "schedule/compile.h"
 #include "schedule/trace_check.h"
 #include "schedule/trace_file.h"
@@ -80,6 +83,46 @@ void perform(const ValidateOptions& o, const std::string& file, const std::strin
                                   .on_error = [&](std::string_view text) { said += text; }});
   if (const int code = exit_code_of("orrery-rt", end, !said.empty()); code != kFine)
     fail_with(code, fmt::format("{}: performing it failed\n{}", file, said));
+}
+
+// Before anything is measured or performed: a mistake in the last file would be found only after minutes. Clusters that
+// calibration is to write cannot be read yet; the scenarios are then read for their form alone.
+std::vector<scenarios::Scenario> read_all(const ValidateOptions& o, const std::vector<fs::path>& files, const std::string& cluster) {
+  std::vector<std::string> names;
+  for (const fs::path& file : files) names.push_back(file.string());
+  if (cluster.empty()) {
+    for (const std::string& name : names) static_cast<void>(scenarios::read_shipped_json(name));
+    return {};
+  }
+  if (find_file(cluster, nullptr).empty() && !fs::exists(cluster))
+    throw InputError(fmt::format("error: --cluster {}: no such file\n  hint: a cluster file that orrery calibrate has written, as "
+                                 "machines/this-machine.json\n", o.cluster));
+  try {
+    return load_scenarios({names, {"cluster=" + cluster}});
+  } catch (const InputError& error) {
+    if (o.cluster.empty()) throw;
+    throw InputError(fmt::format("{}  with --cluster {}\n", error.what(), o.cluster));
+  }
+}
+
+// What calibration said of itself; the table above rests on it.
+std::string reservations_of(const std::vector<scenarios::Scenario>& scenarios) {
+  std::string text;
+  if (scenarios.empty() || !scenarios.front().cluster.gpu.kernel_table) return text;
+  for (const std::string& note : hardware::reservations(scenarios.front().cluster.gpu.kernel_table->provenance))
+    text += fmt::format("warning: the calibration: {}\n", note);
+  return text;
+}
+
+// Alone on a machine, steps differ by some percent.
+constexpr double kUnsteady = 1.25;
+
+std::string unsteady(const std::vector<Row>& rows) {
+  const auto wide = std::count_if(rows.begin(), rows.end(), [](const Row& r) { return r.p90_s > kUnsteady * r.p10_s; });
+  if (wide == 0) return {};
+  return fmt::format("warning: steps of {} of {} scenarios differ by more than {:.0f} % (p10 to p90): the machine was busy with other "
+                     "programs\n  hint: errors say little of the prediction then; repeat it when nothing else runs\n",
+                     wide, rows.size(), 100.0 * (kUnsteady - 1.0));
 }
 
 Row validate(const ValidateOptions& o, const fs::path& file, const std::string& cluster, bool calibrated) {
@@ -167,8 +210,13 @@ int run_validation(const ValidateOptions& o, Output& out) {
     throw InputError("error: --quick is of the calibration, and --cluster says that there is one\n  hint: leave one of them out\n");
   const auto calibrated = scenarios_in(fs::path(o.directory) / "calibrated");
   const auto held_out = scenarios_in(fs::path(o.directory) / "held-out");
+  std::vector<fs::path> all = calibrated;
+  all.insert(all.end(), held_out.begin(), held_out.end());
+  static_cast<void>(require_runtime());
+  static_cast<void>(read_all(o, all, o.cluster));
   make_directories(o.output);
   const std::string cluster = calibrated_cluster(o);
+  const std::vector<scenarios::Scenario> scenarios = read_all(o, all, cluster);
   std::vector<Row> rows;
   out.write(header());
   {
@@ -182,7 +230,7 @@ int run_validation(const ValidateOptions& o, Output& out) {
         progress.advance();
       }
   }
-  out.write("\n" + summary(rows, true) + summary(rows, false));
+  out.write("\n" + summary(rows, true) + summary(rows, false) + reservations_of(scenarios) + unsteady(rows));
   return o.most_error_percent <= 0.0 || is_within(rows, o.most_error_percent / 100.0) ? kFine : kNo;
 }
 

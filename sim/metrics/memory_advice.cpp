@@ -4,6 +4,7 @@
 
 #include "base/quantities.h"
 #include "sim/metrics/advice.h"
+#include "sim/metrics/device_word.h"
 
 namespace orrery::sim {
 namespace {
@@ -49,13 +50,13 @@ std::string sharding_hint(const scenarios::Scenario& s, const schedule::Program&
   for (int zero = s.parallel.zero + 1; zero <= highest_zero(s); ++zero)
     stages += fmt::format("{}zero {} would make them {}{}", stages.empty() ? "" : ", ", zero,
                           zero > 1 ? "about " : "", human_bytes(states_under(s, program, zero)));
-  const std::string are = fmt::format("states are {} a GPU", human_bytes(states(stage)));
+  const std::string are = fmt::format("states are {} a {}", human_bytes(states(stage)), device_word(s));
   if (!stages.empty()) return fmt::format("{}; {}; or raise tp or pp", are, stages);
   const Bytes optimizer = of_kind(stage, BufferKind::optimizer);
   if (s.offload.optimizer == scenarios::OffloadTarget::none)
-    return fmt::format("{}: more GPUs (tp, pp{}), or offload.optimizer \"cpu\", which frees {}", are,
+    return fmt::format("{}: more {}s (tp, pp{}), or offload.optimizer \"cpu\", which frees {}", are, device_word(s),
                        s.parallel.zero > 0 ? ", dp" : "", human_bytes(optimizer));
-  return are + " even with the optimizer on the host: more GPUs, or a smaller model";
+  return fmt::format("{} even with the optimizer on the host: more {}s, or a smaller model", are, device_word(s));
 }
 
 struct Blame {

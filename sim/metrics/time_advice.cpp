@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/metrics/advice.h"
+#include "sim/metrics/device_word.h"
 
 namespace orrery::sim {
 namespace {
@@ -88,7 +89,7 @@ void advise_idle(const scenarios::Scenario& s, const Result& r, std::vector<Diag
   const auto largest = std::max_element(losses.begin(), losses.end(),
                                         [](const auto& a, const auto& b) { return a.second < b.second; });
   found.push_back({Severity::warning, s.origins.training,
-                   fmt::format("the GPUs compute only {:.0f} % of the time", 100.0 * r.gpu_busy),
+                   fmt::format("the {}s compute only {:.0f} % of the time", device_word(s), 100.0 * r.gpu_busy),
                    fmt::format("the largest loss is {}, {:.0f} %: change that first", largest->first,
                                100.0 * largest->second)});
 }
@@ -102,17 +103,17 @@ void advise_host(const scenarios::Scenario& s, const Result& r, std::vector<Diag
   if (host > kHostBound && optimizer_on_host(s))
     found.push_back(
         {Severity::warning, s.origins.training,
-         fmt::format("GPUs wait {:.0f} % of the step for the host, which runs the optimizer", 100.0 * host),
+         fmt::format("{}s wait {:.0f} % of the step for the host, which runs the optimizer", device_word(s), 100.0 * host),
          "a larger global_batch (one update for more work), more nodes to share it (ZeRO), or no offload"});
   else if (host > kHostBound)
     found.push_back(
         {Severity::warning, s.origins.micro_batch,
-         fmt::format("GPUs wait {:.0f} % of the step for the host, which issues kernels one by one",
+         fmt::format("{}s wait {:.0f} % of the step for the host, which issues kernels one by one", device_word(s),
                      100.0 * host),
          "a larger micro_batch, fused kernels, or less tp: fewer and longer kernels"});
   if (copy > kHostBound)
     found.push_back({Severity::warning, s.origins.training,
-                     fmt::format("copies between host and GPU take {:.0f} % of the step", 100.0 * copy),
+                     fmt::format("copies between host and {} take {:.0f} % of the step", device_word(s), 100.0 * copy),
                      s.offload.pinned ? "a larger global_batch, or no offload"
                                       : "offload.pinned, a larger global_batch, or no offload"});
 }
@@ -122,7 +123,7 @@ void advise_stragglers(const scenarios::Scenario& s, const Result& r, std::vecto
   found.push_back({Severity::warning, s.origins.cluster,
                    fmt::format("ranks wait {:.0f} % of the step for slower ranks of their group",
                                100.0 * share(r, Share::wait)),
-                   "balance layers_per_stage, or leave out the slow GPUs"});
+                   fmt::format("balance layers_per_stage, or leave out the slow {}s", device_word(s))});
 }
 
 }  // namespace

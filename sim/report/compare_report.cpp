@@ -7,6 +7,7 @@
 
 #include "base/quantities.h"
 #include "scenarios/words.h"
+#include "sim/metrics/device_word.h"
 #include "sim/report/measured_rows.h"
 #include "sim/report/plan_lines.h"
 #include "sim/report/result_words.h"
@@ -61,9 +62,16 @@ void add_row(Columns columns, Rows& rows, const std::string& what,
     rows.push_back(std::move(row));
 }
 
+// "GPU" where any of them is on GPUs.
+std::string device_of(Columns columns) {
+  for (const Compared& c : columns)
+    if (device_word(*c.scenario) == "GPU") return "GPU";
+  return "rank";
+}
+
 void add_plan(Columns columns, Rows& rows) {
   using scenarios::Scenario;
-  add_row(columns, rows, "GPUs",
+  add_row(columns, rows, device_of(columns) + "s",
           [](const Scenario& s, const Result&) { return fmt::format("{}", s.parallel.world()); });
   add_row(columns, rows, "tp x pp x dp", [](const Scenario& s, const Result&) {
     return fmt::format("{} x {} x {}", s.parallel.tp, s.parallel.pp, s.parallel.dp);
@@ -87,9 +95,9 @@ void add_time(Columns columns, Rows& rows) {
   });
   add_row(columns, rows, "samples/s",
           [](const Scenario&, const Result& r) { return number_text(r.samples_per_s); });
-  add_row(columns, rows, "tokens/s a GPU",
+  add_row(columns, rows, "tokens/s a " + device_of(columns),
           [](const Scenario&, const Result& r) { return number_text(r.tokens_per_s_per_gpu); });
-  add_row(columns, rows, "TFLOP/s a GPU",
+  add_row(columns, rows, "TFLOP/s a " + device_of(columns),
           [](const Scenario&, const Result& r) { return number_text(r.model_tflops_per_gpu); });
   add_row(columns, rows, "MFU", [](const Scenario&, const Result& r) { return percent_text(r.mfu); });
   add_row(columns, rows, "HFU", [](const Scenario&, const Result& r) { return percent_text(r.hfu); });
@@ -107,7 +115,7 @@ void add_memory(Columns columns, Rows& rows) {
   using scenarios::Scenario;
   add_row(columns, rows, "memory",
           [](const Scenario&, const Result& r) { return human_bytes(r.stages[r.worst_stage].total); });
-  add_row(columns, rows, "  of the GPU", [](const Scenario&, const Result& r) {
+  add_row(columns, rows, "  of the " + device_of(columns), [](const Scenario&, const Result& r) {
     return percent_text(static_cast<double>(r.stages[r.worst_stage].total.count()) /
                         static_cast<double>(r.capacity.count()));
   });

@@ -7,6 +7,7 @@
 
 #include "base/quantities.h"
 #include "scenarios/words.h"
+#include "sim/metrics/device_word.h"
 #include "sim/report/measured_rows.h"
 #include "sim/report/plan_lines.h"
 #include "sim/report/result_words.h"
@@ -46,6 +47,7 @@ std::string verdict_line(const Result& r) {
 }
 
 std::string speed(const scenarios::Scenario& s, const Result& r) {
+  const std::string device = device_word(s);
   std::string text = "\nSpeed\n";
   const auto line = [&](const char* what, const std::string& value, const std::string& note) {
     std::string row = fmt::format("  {:<22}{:>12}", what, value) + (note.empty() ? "" : "   " + note);
@@ -55,21 +57,21 @@ std::string speed(const scenarios::Scenario& s, const Result& r) {
        fmt::format("80 % interval {} .. {}", seconds_text(r.step_time_s.low),
                    seconds_text(r.step_time_s.high)));
   line("samples/s", number_text(r.samples_per_s), "");
-  line("tokens/s", human_count(r.tokens_per_s), fmt::format("{} a GPU", number_text(r.tokens_per_s_per_gpu)));
-  line("TFLOP/s a GPU", number_text(r.model_tflops_per_gpu),
+  line("tokens/s", human_count(r.tokens_per_s), fmt::format("{} a {}", number_text(r.tokens_per_s_per_gpu), device));
+  line(("TFLOP/s a " + device).c_str(), number_text(r.model_tflops_per_gpu),
        fmt::format("model FLOPs, {} attention", s.training.attention_flops_causal ? "causal" : "full"));
   line("MFU", percent_text(r.mfu),
        fmt::format("of {} dense {}", human_flop_rate(FlopRate(r.dense_peak)),
                    scenarios::word(s.training.precision)));
   line("HFU", percent_text(r.hfu),
        r.hardware_flops > r.model_flops * 1.0001
-           ? fmt::format("with recomputation: {} TFLOP/s a GPU", number_text(r.hardware_tflops_per_gpu))
+           ? fmt::format("with recomputation: {} TFLOP/s a {}", number_text(r.hardware_tflops_per_gpu), device)
            : "nothing is recomputed");
   if (r.steps_to_tokens > 0.0)
     line(fmt::format("to {} tokens", human_count(static_cast<double>(s.training.tokens))).c_str(),
          seconds_text(r.hours_to_tokens * 3600.0),
-         fmt::format("{} steps, {} GPU-hours", number_text(r.steps_to_tokens),
-                     human_count(r.gpu_hours_to_tokens)));
+         fmt::format("{} steps, {} {}-hours", number_text(r.steps_to_tokens),
+                     human_count(r.gpu_hours_to_tokens), device));
   return text;
 }
 
@@ -178,17 +180,6 @@ std::string measured(const scenarios::Scenario& s, const Result& r) {
   return text;
 }
 
-std::string warnings(const Result& r) {
-  if (r.warnings.empty()) return {};
-  std::string text = "\nWarnings\n";
-  for (const Diagnostic& d : r.warnings) {
-    text += wrapped(d.message, d.severity == Severity::error ? "  !! " : "  !  ");
-    if (!d.hint.empty()) text += wrapped(d.hint, "     try: ");
-    if (const std::string at = place_text(d.place); !at.empty()) text += "     at " + at + "\n";
-  }
-  return text;
-}
-
 std::string confidence(const Result& r) {
   std::string text = "\nWhat this rests on\n";
   text += wrapped(
@@ -203,9 +194,20 @@ std::string confidence(const Result& r) {
 
 }  // namespace
 
+std::string warnings_text(const std::vector<Diagnostic>& warnings) {
+  if (warnings.empty()) return {};
+  std::string text = "\nWarnings\n";
+  for (const Diagnostic& d : warnings) {
+    text += wrapped(d.message, d.severity == Severity::error ? "  !! " : "  !  ");
+    if (!d.hint.empty()) text += wrapped(d.hint, "     try: ");
+    if (const std::string at = place_text(d.place); !at.empty()) text += "     at " + at + "\n";
+  }
+  return text;
+}
+
 std::string run_report(const scenarios::Scenario& s, const Result& r) {
   return header(s) + verdict_line(r) + speed(s, r) + waterfall(s, r) + memory(r) + memory_details(r) +
-         stages(r) + measured(s, r) + warnings(r) + confidence(r);
+         stages(r) + measured(s, r) + warnings_text(r.warnings) + confidence(r);
 }
 
 }  // namespace orrery::sim

@@ -3,11 +3,16 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "base/diagnostics.h"
 #include "scenarios/scenario.h"
 #include "sim/metrics/result.h"
 
 namespace orrery::sim {
+
+// "Warnings" and a line each, with what to try; empty where there are none.
+std::string warnings_text(const std::vector<Diagnostic>& warnings);
 
 std::string run_report(const scenarios::Scenario& scenario, const Result& result);
 

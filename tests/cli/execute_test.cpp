@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "schedule/trace_file.h"
 #include "tests/cli/program.h"
 
 namespace orrery::cli {
@@ -102,6 +103,53 @@ TEST_F(Execute, ValidationCalibratesAnew) {
   EXPECT_EQ(run({"validate", "--execute", "--quick", "--output", scratch.path("out")}).code, 3);
   EXPECT_THAT(slurp(scratch.path("calls")), testing::StartsWith("calibrate validation/cpu/calibrated/"));
   EXPECT_THAT(slurp(scratch.path("calls")), testing::EndsWith(" --name this-machine --quick\n"));
+}
+
+// A mistake in what is performed last is found before anything is measured, and before a table begins.
+TEST_F(Execute, ValidationReadsItsInputsFirst) {
+  program("orrery-rt", "echo started\n");
+  for (const char* half : {"calibrated", "held-out"}) std::filesystem::create_directories(scratch.path("v/") + half);
+  std::filesystem::copy_file("scenarios/cpu/gpt-dp2.json", scratch.path("v/calibrated/a.json"));
+  scratch.file("v/held-out/b.json", "{ broken");
+  const Ran broken = run({"validate", "--execute", scratch.path("v"), "--output", scratch.path("out")});
+  EXPECT_EQ(broken.code, 2);
+  EXPECT_THAT(broken.err, HasSubstr("b.json:1:"));
+  EXPECT_EQ(broken.out, "");
+  scratch.file("v/held-out/b.json", slurp("scenarios/cpu/gpt-dp2.json"));
+  const Ran wrong = run({"validate", "--execute", scratch.path("v"), "--output", scratch.path("out"), "--cluster",
+                         scratch.file("c.json", "{\"nodes\": 1}")});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("with --cluster " + scratch.path("c.json")));
+  EXPECT_EQ(wrong.out, "");
+}
+
+// Under its table: what the calibration did not measure, and steps that say that the machine was busy. The runtime is a script
+// that gives a trace of one fast step and slow ones.
+TEST_F(Execute, ValidationSaysWhatItsTableRestsOn) {
+  constexpr const char* kScenario = "scenarios/cpu/gpt-dp2.json";
+  const std::string cluster = scratch.file("c.json", R"({"base": "hardware/clusters/cpu-uncalibrated.json", "gpu": {"kernel_table":
+      {"provenance": {"notes": ["not measured: 5 of 12 scenarios: a.json", "no matter"]}}}})");
+  for (const char* half : {"calibrated", "held-out"}) std::filesystem::create_directories(scratch.path("v/") + half);
+  std::filesystem::copy_file(kScenario, scratch.path("v/calibrated/a.json"));
+  const std::string performed = scratch.path("performed.trace");
+  ASSERT_EQ(run({"run", kScenario, "--set", "cluster=" + cluster, "--save-trace", performed}).code, 0);
+  schedule::Trace trace = schedule::read_trace(performed);
+  trace.origin = schedule::TraceOrigin::measured;
+  schedule::write_trace(performed, trace);
+  program("orrery-rt", "while [ $# -gt 1 ]; do shift; done; cp " + performed + " \"$1\"\n");
+  const std::vector<std::string> validate = {"validate", "--execute", scratch.path("v"), "--output", scratch.path("out"), "--cluster", cluster};
+  const Ran steady = run(validate);
+  EXPECT_EQ(steady.code, 0) << steady.err;
+  EXPECT_THAT(steady.out, HasSubstr("warning: the calibration: not measured: 5 of 12 scenarios: a.json\n"));
+  EXPECT_THAT(steady.out, Not(HasSubstr("no matter")));
+  EXPECT_THAT(steady.out, Not(HasSubstr("busy")));
+  const std::int32_t last = trace.first_step + trace.steps - 1;
+  for (schedule::RankTrace& rank : trace.ranks)
+    for (schedule::TraceRecord& r : rank.records)
+      if (r.step == last)
+        for (std::int64_t* time : {&r.ready_ns, &r.begin_ns, &r.end_ns}) *time += 10'000'000'000;
+  schedule::write_trace(performed, trace);
+  EXPECT_THAT(run(validate).out, HasSubstr("steps of 1 of 1 scenarios differ by more than 25 %"));
 }
 
 TEST_F(Execute, WrongCommandLinesStartNothing) {

@@ -120,6 +120,20 @@ TEST(ExitCodes, WrongFilesAreTwo) {
   expect_refused({"schedule", "--read", "no-such-file.schedule"}, "no such file");
 }
 
+// Files of ours that are no scenario are told by what they are, in a line.
+TEST(ExitCodes, AnotherFileThanAScenarioIsNamed) {
+  const Scratch scratch;
+  const std::string trace = scratch.path("t.trace"), perfetto = scratch.path("t.json");
+  ASSERT_EQ(run({"run", kFits, "--save-trace", trace, "--trace", perfetto}).code, 0);
+  for (const char* command : {"run", "compare", "execute"}) {
+    expect_refused({command, trace}, "t.trace: error: this is a trace, and not a scenario\n  hint: ");
+    expect_refused({command, "models/zoo/gpt2-124m.json"}, "error: this is a model, and not a scenario");
+    expect_refused({command, "hardware/clusters/dgx-h100.json"}, "error: this is a cluster, and not a scenario");
+  }
+  expect_refused({"run", perfetto}, "this is a trace for Perfetto");
+  expect_refused({"compare", "--measured", perfetto, kFits}, "this is a trace for Perfetto");
+}
+
 TEST(ExitCodes, IllegalPlansAreTwoWithEveryErrorOfEveryFile) {
   const Scratch scratch;
   const auto plan = [&](const std::string& name, const std::string& parallel) {
@@ -142,7 +156,8 @@ TEST(ExitCodes, WrongCommandLinesAreTwo) {
   expect_refused({}, "subcommand");
   expect_refused({"runn", kFits}, "did you mean \"run\"?");
   expect_refused({"run"}, "FILE");
-  expect_refused({"run", kFits, "--jsn"}, "--jsn");
+  expect_refused({"run", kFits, "--jsn"}, "there is no option --jsn\n  hint: did you mean --json?");
+  expect_refused({"compare"}, "compare needs scenario files");
   expect_refused({"run", kFits, "--json", "--csv"}, "--csv");
   expect_refused({"run", kFits, "--set", "training.micro_batch"}, "path=value");
   expect_refused({"run", kFits, "--set", "model=[1,"}, "--set:1:");
@@ -161,6 +176,8 @@ TEST(ExitCodes, WrongCommandLinesAreTwo) {
   expect_refused({"validate"}, "validate needs --execute");
   expect_refused({"validate", "--execute", "--quick", "--cluster", "x.json"}, "--quick is of the calibration");
   expect_refused({"validate", "--execute", "no-such-directory"}, "no such directory");
+  expect_refused({"validate", "--execute", "--cluster", "no-such.json"}, "error: --cluster no-such.json: no such file");
+  expect_refused({"validate", "--execute", "--cluster", "hardware/clusters/dgx-a100-80g.json", "validation/no"}, "no such directory");
 }
 
 TEST(ExitCodes, AWorldThatFailsIsThree) {

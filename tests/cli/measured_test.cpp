@@ -56,6 +56,31 @@ const Json& at(const Json& json, const std::vector<std::string>& keys) {
   return *found;
 }
 
+// What the prediction rests on is said as `run` says it; nothing is predicted of two measurements.
+TEST_F(Measured, WarningsOfThePredictionAreSaid) {
+  constexpr const char* kCpu = "scenarios/cpu/gpt-dp2.json";
+  const std::string trace = scratch.path("cpu.trace");
+  const Ran ran = run({"run", kCpu, "--save-trace", trace});
+  const std::size_t warnings = ran.out.find("\nWarnings\n"), rests = ran.out.find("\nWhat this rests on");
+  ASSERT_NE(warnings, std::string::npos) << "it was never calibrated";
+  const std::string said = ran.out.substr(warnings, rests - warnings);
+  EXPECT_THAT(run({"compare", "--measured", trace, kCpu}).out, testing::EndsWith(said));
+  EXPECT_THAT(run({"compare", "--measured", trace, kCpu, "--json"}).err, HasSubstr(said));
+  EXPECT_THAT(run({"compare", "--measured", trace, "--measured", trace, kCpu}).out, testing::Not(HasSubstr("Warnings")));
+}
+
+TEST_F(Measured, TheScenarioOfTheTraceNeedNotBeNamed) {
+  EXPECT_EQ(run({"compare", "--measured", slow}).out, run({"compare", "--measured", slow, kScenario}).out);
+  EXPECT_EQ(run({"compare", "--measured", own, "--measured", slow}).out,
+            run({"compare", "--measured", own, "--measured", slow, kScenario}).out);
+  schedule::Trace trace = schedule::read_trace(own);
+  trace.scenario_path = "gone.json";
+  schedule::write_trace(own, trace);
+  const Ran gone = run({"compare", "--measured", own});
+  EXPECT_EQ(gone.code, 2);
+  EXPECT_THAT(gone.err, HasSubstr("is of the scenario gone.json, which is not there"));
+}
+
 TEST_F(Measured, ATraceOfTheScenarioDiffersNowhere) {
   const Json json = json_of({"compare", "--measured", own, kScenario, "--json"});
   EXPECT_EQ(at(json, {"schema_version"}).integer, 1);

@@ -173,6 +173,7 @@ TEST(ScenarioGrid, WhatNeedsTooMuchMemoryIsLeftOutAndSaid) {
   const Grid grid = make_grid({.files = {directory.file("s.json")}, .sets = {}, .most_bytes = 1000});
   EXPECT_TRUE(grid.workloads.empty());
   EXPECT_THAT(grid.notes, Contains(HasSubstr("left out")));
+  EXPECT_THAT(grid.too_large, Contains(HasSubstr("s.json (a rank needs ")));
 }
 
 TEST(ScenarioGrid, FingerprintTellsSchedulesApart) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "schedule/trace_steps.h"
@@ -66,7 +67,7 @@ TEST(Report, OfARunThatWasStoppedBeforeAnyStepWasMeasured) {
   trace.ranks.resize(2);
   trace.complete = false;
   EXPECT_EQ(run_summary({scenario, small.schedule, trace, 0.0}),
-            "the run was stopped early; this is what was measured until then\n");
+            "the run was stopped early, before its first step had ended\n");
   const auto json = nlohmann::json::parse(run_json({scenario, small.schedule, trace, 0.0}));
   EXPECT_EQ(json["steps_measured"], 0);
   EXPECT_FALSE(json.contains("step_time_s"));
@@ -76,6 +77,26 @@ TEST(Report, OfARunThatWasStoppedBeforeAnyStepWasMeasured) {
 TEST(Report, AStepsLine) {
   EXPECT_EQ(step_line(7, 1.5, 0.25, 512.0), "step     7  loss   1.50000     250.00 ms        2048 tokens/s\n");
   EXPECT_EQ(step_line(0, 1.5, 0.0, 512.0), "step     0  loss   1.50000\n") << "the first has no time";
+  EXPECT_EQ(step_line(0, -std::numeric_limits<double>::quiet_NaN(), 0.0, 512.0), "step     0  loss       nan\n");
+  EXPECT_EQ(step_line(3, std::nullopt, 0.25, 512.0), "step     3     250.00 ms        2048 tokens/s\n") << "emulated";
+}
+
+TEST(Report, AnEmulatedRunHasNoLoss) {
+  const scenarios::Scenario scenario = two_stages();
+  const SmallRun small(scenario);
+  schedule::Trace trace = trace_of(small);
+  trace.origin = schedule::TraceOrigin::emulated;
+  EXPECT_THAT(run_summary({scenario, small.schedule, trace, 0.25}), Not(HasSubstr("loss")));
+  EXPECT_FALSE(nlohmann::json::parse(run_json({scenario, small.schedule, trace, 0.25})).contains("losses"));
+}
+
+TEST(Report, TheHeadingSaysWhatIsPerformedOnWhat) {
+  scenarios::Scenario scenario = two_stages();
+  scenario.name = "Tiny";
+  const std::string alone = run_heading(scenario, "threads", 2);
+  EXPECT_THAT(alone, testing::StartsWith("Tiny: PP2, 2 ranks (threads) on 2 cores, "));
+  EXPECT_THAT(alone, testing::EndsWith(" parameters\n"));
+  EXPECT_THAT(run_heading(scenario, "threads", 1), HasSubstr("note: 2 ranks take turns on 1 core;"));
 }
 
 }  // namespace

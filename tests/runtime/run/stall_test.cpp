@@ -54,7 +54,7 @@ TEST(Stall, EndsThreadsThatCanLeave) {
   small.job.tokens = &held;
   const RunResult result = run_as_threads(small.job, small.stop, {.no_progress_s = 0.3, .last_words_s = 60.0},
                                           [](int) { return RankHooks{}; }, [](const std::string&, const RunResult&) { std::abort(); });
-  EXPECT_THAT(message_of(result.error), AllOf(HasSubstr("no progress for"), HasSubstr("rank 0: input"), HasSubstr("step 2")));
+  EXPECT_THAT(message_of(result.error), AllOf(HasSubstr("no progress for"), HasSubstr("rank 0: input"), HasSubstr("step 2"), HasSubstr("--stall-limit")));
   EXPECT_GE(result.trace.steps, 1) << "the data of a step is asked for while the one before still runs";
 }
 
