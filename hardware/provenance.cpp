@@ -6,13 +6,6 @@
 
 namespace orrery::hardware {
 
-std::vector<std::string> reservations(const Provenance& provenance) {
-  std::vector<std::string> notes;
-  for (const std::string& note : provenance.notes)
-    if (note.starts_with(kNotMeasured) || note.starts_with(kBusyMachine)) notes.push_back(note);
-  return notes;
-}
-
 Provenance read_provenance(const Json& json, Diagnostics& diagnostics) {
   ObjectReader reader(json, diagnostics, "provenance");
   Provenance provenance;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/diagnostics.h"
@@ -19,10 +18,6 @@ struct Provenance {
   std::vector<std::string> notes;
   bool operator==(const Provenance&) const = default;
 };
-
-// How notes begin that say how far a table may be trusted.
-inline constexpr std::string_view kNotMeasured = "not measured: ", kBusyMachine = "busy machine: ";
-std::vector<std::string> reservations(const Provenance& provenance);  // those notes
 
 Provenance read_provenance(const Json& json, Diagnostics& diagnostics);
 std::string provenance_json(const Provenance& provenance);  // {"machine": ..., ...}

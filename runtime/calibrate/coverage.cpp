@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "hardware/provenance.h"
+#include "hardware/reservations.h"
 #include "runtime/machine/memory.h"
 
 namespace orrery::runtime {

@@ -15,6 +15,7 @@
 #include "base/option_values.h"
 #include "base/quantile.h"
 #include "hardware/kernel_table.h"
+#include "hardware/reservations.h"
 #include "scenarios/load.h"
 #include "schedule/compile.h"
 #include "schedule/trace_check.h"

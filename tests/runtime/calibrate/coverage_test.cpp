@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "hardware/reservations.h"
 #include "runtime/calibrate/calibration_report.h"
 #include "tests/runtime/calibrate/scratch_directory.h"
 #include "tests/runtime/calibrate/tiny_scenario.h"
