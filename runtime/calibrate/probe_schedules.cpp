@@ -47,9 +47,21 @@ MessageText text_of(TransferOperation operation, std::int64_t ranks, std::int64_
   return {};
 }
 
-std::string buffers(std::int64_t elements) {
-  return fmt::format(
-      "buffer x fp32[{0}] persistent\nbuffer y fp32[{0}] persistent\ntoken written\ntoken moved\n", elements);
+constexpr std::int64_t kSide = 256;  // of a product that takes half a millisecond or so
+
+std::string product_buffers() {
+  return fmt::format("buffer a fp32[{0}] persistent\nbuffer b fp32[{0}] persistent\nbuffer c fp32[{0}] persistent\n",
+                     kSide * kSide);
+}
+
+std::string product() {
+  return fmt::format("gemm(layout=tn m={0} n={0} k={0}) x:a[{0}x{0}] w:b[{0}x{0}] y=c[{0}x{0}]", kSide);
+}
+
+std::string message_buffers(std::int64_t elements) {
+  return product_buffers() +
+         fmt::format("buffer x fp32[{0}] persistent\nbuffer y fp32[{0}] persistent\ntoken written\ntoken moved\n",
+                     elements);
 }
 
 }  // namespace
@@ -61,14 +73,16 @@ schedule::Schedule message_probe(TransferOperation operation, std::int64_t ranks
   std::string text = fmt::format("schedule \"messages\"\nworld {}\ngroup {} stride 1 size {}\n", ranks,
                                  pair ? "pipe" : "data", ranks);
   if (pair) text += "programs by pipe\n";
-  std::string receiver = "program receiver {\n" + buffers(most);
-  text += "program sender {\n" + buffers(most);
+  std::string receiver = "program receiver {\n" + message_buffers(most) + "fill y=a\nfill y=b\n";
+  text += "program sender {\n" + message_buffers(most) + "fill y=a\nfill y=b\n";
   for (const std::int64_t size : bytes) {
     const MessageText m = text_of(operation, ranks, size / 4);
-    text += fmt::format("fill y={} wait(moved) record(written)\n", m.written);
+    text += product() + " wait(moved)\n";
+    text += fmt::format("fill y={} record(written)\n", m.written);
     text += fmt::format("{} {} wait(written) record(moved)\n", m.message,
                         pair ? "on pipe_send_forward" : "in data on data");
-    receiver += fmt::format("recv y=y[{}] from -1 on pipe_recv_forward record(moved)\n", size / 4);
+    receiver += product() + " wait(moved) record(written)\n";
+    receiver += fmt::format("recv y=y[{}] from -1 on pipe_recv_forward wait(written) record(moved)\n", size / 4);
   }
   text += "}\n";
   return parsed(pair ? text + receiver + "}\n" : text);
@@ -81,20 +95,19 @@ schedule::Schedule overhead_probe(std::int64_t ops) {
 }
 
 schedule::Schedule interference_probe(std::int64_t ranks, std::int64_t rounds, std::int64_t bytes) {
-  constexpr std::int64_t kSide = 256, kStream = std::int64_t{1} << 19;
+  constexpr std::int64_t kStream = std::int64_t{1} << 19;
   std::string text =
       fmt::format("schedule \"kernels beside transfers\"\nworld {0}\ngroup data stride 1 size {0}\n", ranks);
   text += fmt::format(
       "program one {{\nbuffer big fp32[{0}] persistent\ntoken begun\n"
-      "buffer a fp32[{1}] persistent\nbuffer b fp32[{1}] persistent\nbuffer c fp32[{1}] persistent\n"
-      "buffer p fp32[{2}] persistent\nbuffer q fp32[{2}] persistent\n",
-      bytes / 4, kSide * kSide, kStream);
+      "buffer p fp32[{1}] persistent\nbuffer q fp32[{1}] persistent\n",
+      bytes / 4, kStream);
+  text += product_buffers();
   text += "fill y=a record(begun)\nfill y=b\nfill y=p\nfill y=q\n";
   for (int i = 0; i < 4; ++i)
     text += fmt::format("all_reduce y+=big in data on data{}\n", i == 0 ? " wait(begun)" : "");
   for (std::int64_t i = 0; i < rounds; ++i)
-    text += fmt::format(
-        "gemm(layout=tn m={0} n={0} k={0}) x:a[{0}x{0}] w:b[{0}x{0}] y=c[{0}x{0}]\nadd x:p y+=q\n", kSide);
+    text += product() + "\nadd x:p y+=q\n";
   return parsed(text + "}\n");
 }
 

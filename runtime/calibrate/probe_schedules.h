@@ -11,8 +11,9 @@
 
 namespace orrery::runtime {
 
-// For each size: the ranks write what they send (so it is where a kernel leaves its result), and when that
-// has ended, the message. `bytes` as hardware/transfer_table.h counts them; multiples of 4 x ranks, or of 4
+// For each size: the ranks compute for a while, so that they come to the message one after the other and the first falls
+// asleep, as in a step; they write what they send (so it is where a kernel leaves its result), and when that has ended,
+// the message. `bytes` as hardware/transfer_table.h counts them; multiples of 4 x ranks, or of 4
 // for messages of one pair and broadcasts. fp32, sums.
 schedule::Schedule message_probe(hardware::TransferOperation operation, std::int64_t ranks,
                                  std::span<const std::int64_t> bytes);

@@ -21,16 +21,16 @@ std::vector<std::uint32_t> messages_of(const StepPlan& plan) {
   return ids;
 }
 
-// From when the last side was started until the last one had ended, ns.
+// From when the last side was ready until the last one had ended, ns: as a trace says it.
 std::int64_t meeting_ns(const ProbeTimes& probe, std::size_t step,
                         const std::vector<std::vector<std::uint32_t>>& messages, std::size_t message) {
-  std::int64_t started = 0, ended = 0;
+  std::int64_t ready = 0, ended = 0;
   for (std::size_t rank = 0; rank < probe.times.size(); ++rank) {
     const OpTimes& t = probe.times[rank][step][messages[rank][message]];
-    started = std::max(started, t.started);
+    ready = std::max(ready, t.ready);
     ended = std::max(ended, t.ended);
   }
-  return ended - started;
+  return ended - ready;
 }
 
 std::string cores_name(const Exchange& e) {
