@@ -14,7 +14,9 @@ target_compile_options(orrery_flags INTERFACE -Wall -Wextra -Wconversion -Wshado
                        $<$<BOOL:${ORRERY_WERROR}>:-Werror>)
 if(ORRERY_SANITIZE)
   target_compile_options(orrery_flags INTERFACE -fsanitize=${ORRERY_SANITIZE} -fno-omit-frame-pointer
-                         -fno-sanitize-recover=all)
+                         -fno-sanitize-recover=all
+                         # g++ warns of the standard library's own code (std::regex) when it is instrumented.
+                         $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_options(orrery_flags INTERFACE -fsanitize=${ORRERY_SANITIZE})
 endif()
 
