@@ -5,12 +5,12 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "base/quantile.h"
 #include "kernels/cpu/linear/gemm.h"
 #include "kernels/float_types.h"
+#include "runtime/calibrate/together.h"
 #include "runtime/executor/executor.h"
 
 namespace orrery::runtime {
@@ -52,24 +52,24 @@ double copy_rate(std::int64_t ranks, double seconds, const std::atomic<bool>& st
   std::vector<float> rates;
   std::mutex mutex;
   std::barrier<> ready(static_cast<std::ptrdiff_t>(ranks));
-  std::vector<std::thread> threads;
-  for (std::int64_t r = 0; r < ranks; ++r)
-    threads.emplace_back([&] {
-      const auto from = std::make_unique<std::byte[]>(kCopyBytes);
-      const auto to = std::make_unique<std::byte[]>(kCopyBytes);
-      std::vector<float> times;
-      ready.arrive_and_wait();
-      const std::int64_t begin = now_ns();
-      for (std::int64_t i = 0; i < kLeastRepetitions || (seconds_since(begin) < seconds && !stop.load());
-           ++i) {
-        const std::int64_t start = now_ns();
-        std::memcpy(to.get(), from.get(), kCopyBytes);
-        times.push_back(static_cast<float>(seconds_since(start)));
-      }
-      const std::lock_guard lock(mutex);
-      rates.push_back(static_cast<float>(2.0 * static_cast<double>(kCopyBytes) / median(times)));
-    });
-  for (std::thread& thread : threads) thread.join();
+  std::vector<std::unique_ptr<std::byte[]>> buffers;
+  for (std::int64_t b = 0; b < 2 * ranks; ++b) buffers.push_back(std::make_unique<std::byte[]>(kCopyBytes));
+  run_together(
+      static_cast<std::size_t>(ranks),
+      [&](std::size_t r) {
+        std::vector<float> times;
+        ready.arrive_and_wait();
+        const std::int64_t begin = now_ns();
+        for (std::int64_t i = 0; i < kLeastRepetitions || (seconds_since(begin) < seconds && !stop.load());
+             ++i) {
+          const std::int64_t start = now_ns();
+          std::memcpy(buffers[2 * r].get(), buffers[2 * r + 1].get(), kCopyBytes);
+          times.push_back(static_cast<float>(seconds_since(start)));
+        }
+        const std::lock_guard lock(mutex);
+        rates.push_back(static_cast<float>(2.0 * static_cast<double>(kCopyBytes) / median(times)));
+      },
+      [&] { ready.arrive_and_drop(); });
   return median(rates);
 }
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <barrier>
 #include <ctime>
-#include <thread>
 
 #include "base/check.h"
+#include "runtime/calibrate/together.h"
 #include "runtime/comm/thread_world.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/run/watch.h"
@@ -42,24 +42,28 @@ class Probe {
     const Watch watch(
         schedule_, board, {.no_progress_s = kStallLimit_s}, stop_,
         [this](const std::string& message) { stop_.fail(std::make_exception_ptr(WorldError(message))); });
-    std::vector<std::thread> threads;
-    for (std::size_t r = 0; r < worlds_.size(); ++r)
-      threads.emplace_back([this, r] {
-        try {
-          rank(r);
-        } catch (const Stopped&) {
+    run_together(
+        worlds_.size(), [this](std::size_t r) { guarded(r); },
+        [this] {
+          stop_.fail(std::make_exception_ptr(WorldError("a rank has no thread")));
           meeting_.arrive_and_drop();
-        } catch (...) {
-          stop_.fail(std::current_exception());
-          meeting_.arrive_and_drop();
-        }
-      });
-    for (std::thread& thread : threads) thread.join();
+        });
     if (stop_.error()) std::rethrow_exception(stop_.error());
     return std::move(result_);
   }
 
  private:
+  void guarded(std::size_t r) {
+    try {
+      rank(r);
+    } catch (const Stopped&) {
+      meeting_.arrive_and_drop();
+    } catch (...) {
+      stop_.fail(std::current_exception());
+      meeting_.arrive_and_drop();
+    }
+  }
+
   void rank(std::size_t r) {
     CpuDevice device(cpu_job(schedule_, *tokens_, false));
     Executor executor(schedule_, *worlds_[r], device, slots_[r], stop_, {.first_kept_step = kWarmUp});

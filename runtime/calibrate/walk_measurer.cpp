@@ -4,9 +4,9 @@
 #include <exception>
 #include <mutex>
 #include <optional>
-#include <thread>
 
 #include "runtime/calibrate/solo_walk.h"
+#include "runtime/calibrate/together.h"
 #include "runtime/executor/executor.h"
 
 namespace orrery::runtime {
@@ -26,9 +26,12 @@ class Walkers {
         ready_(static_cast<std::ptrdiff_t>(ranks.size())) {}
 
   std::vector<KernelTiming> run() {
-    std::vector<std::thread> threads;
-    for (const std::int64_t rank : ranks_) threads.emplace_back([this, rank] { guarded(rank); });
-    for (std::thread& thread : threads) thread.join();
+    run_together(
+        ranks_.size(), [this](std::size_t i) { guarded(ranks_[i]); },
+        [this] {
+          failed_.store(true);
+          ready_.arrive_and_drop();
+        });
     if (error_) std::rethrow_exception(error_);
     return std::move(timings_);
   }
