@@ -6,6 +6,7 @@
 
 #include "base/quantities.h"
 #include "scenarios/words.h"
+#include "sim/metrics/device_word.h"
 #include "sim/report/result_words.h"
 #include "sim/report/text_layout.h"
 
@@ -76,29 +77,30 @@ void explain_tables(const hardware::Cluster& cluster, Explanation& e) {
 
 void explain_rates(const scenarios::Scenario& s, const Result& r, Explanation& e) {
   const auto gpus = static_cast<double>(s.parallel.world());
-  const std::string step = seconds_text(r.step_time_s.value);
+  const std::string step = seconds_text(r.step_time_s.value), device = device_word(s);
   e.number("samples/s", number_text(r.samples_per_s));
   e.formula("global batch / step time");
   e.inputs(fmt::format("{} sequences / {}", s.training.global_batch, step));
   e.number("tokens/s",
-           fmt::format("{} ({} a GPU)", human_count(r.tokens_per_s), number_text(r.tokens_per_s_per_gpu)));
+           fmt::format("{} ({} a {})", human_count(r.tokens_per_s), number_text(r.tokens_per_s_per_gpu), device));
   e.formula("global batch x sequence length / step time");
   e.inputs(fmt::format("{} x {} / {}", s.training.global_batch, s.training.sequence_length, step));
-  e.number("TFLOP/s a GPU", number_text(r.model_tflops_per_gpu));
+  e.number(fmt::format("TFLOP/s a {}", device), number_text(r.model_tflops_per_gpu));
   e.formula(
-      "model FLOPs / step time / GPUs; model FLOPs: matrix products and attention of a forward and two "
-      "backward-equivalents, no recomputation");
+      fmt::format("model FLOPs / step time / {}s; model FLOPs: matrix products and attention of a forward and two "
+                  "backward-equivalents, no recomputation",
+                  device));
   e.inputs(fmt::format("{:.4g} FLOPs ({} attention square) / {} / {}", r.model_flops,
                        s.training.attention_flops_causal ? "half of the" : "the full", step, gpus));
   e.source("counted over the schedule's ops; Narayanan et al. 2021 (arXiv 2104.04473), section 5.1");
   e.number("MFU", percent_text(r.mfu));
-  e.formula("TFLOP/s a GPU / dense peak");
+  e.formula(fmt::format("TFLOP/s a {} / dense peak", device));
   e.inputs(fmt::format("{} / {} TFLOP/s, {} dense ({})", number_text(r.model_tflops_per_gpu),
                        number_text(r.dense_peak * 1e-12), scenarios::word(s.training.precision),
                        s.cluster.gpu.name));
   e.source(s.cluster.gpu.source);
   e.number("HFU", percent_text(r.hfu));
-  e.formula("(model FLOPs + recomputed FLOPs) / step time / GPUs / dense peak");
+  e.formula(fmt::format("(model FLOPs + recomputed FLOPs) / step time / {}s / dense peak", device));
   e.inputs(fmt::format("{:.4g} + {:.4g} FLOPs", r.model_flops, r.hardware_flops - r.model_flops));
 }
 
@@ -152,7 +154,7 @@ void explain_memory(const scenarios::Scenario& s, const Result& r, Explanation& 
                            s.recipe.optimizer_state_bytes));
   e.source("docs/models/memory.md; recipes: docs/reference/frameworks.md");
   e.number("verdict", std::string(name(r.verdict)));
-  e.formula("fits; risky above 95 % of the GPU; does not fit above 100 %");
+  e.formula(fmt::format("fits; risky above 95 % of the {}'s memory; does not fit above 100 %", device_word(s)));
   e.inputs(fmt::format("{} of {}; host {} of {}", human_bytes(stage.total), human_bytes(r.capacity),
                        human_bytes(r.host_bytes), human_bytes(r.host_capacity)));
 }
@@ -160,8 +162,8 @@ void explain_memory(const scenarios::Scenario& s, const Result& r, Explanation& 
 void explain_tokens(const scenarios::Scenario& s, const Result& r, Explanation& e) {
   if (r.steps_to_tokens <= 0.0) return;
   e.number(fmt::format("to {} tokens", human_count(static_cast<double>(s.training.tokens))),
-           fmt::format("{} steps, {} hours, {} GPU-hours", number_text(r.steps_to_tokens),
-                       number_text(r.hours_to_tokens), human_count(r.gpu_hours_to_tokens)));
+           fmt::format("{} steps, {} hours, {} {}-hours", number_text(r.steps_to_tokens),
+                       number_text(r.hours_to_tokens), human_count(r.gpu_hours_to_tokens), device_word(s)));
   e.formula(
       "steps = tokens / (global batch x sequence length), rounded up; hours = steps x step time; without "
       "failures, "

@@ -1,5 +1,6 @@
 #include "sim/report/measured_rows.h"
 
+#include "sim/metrics/device_word.h"
 #include "sim/report/text_layout.h"
 
 namespace orrery::sim {
@@ -8,17 +9,18 @@ std::vector<MeasuredRow> measured_rows(const scenarios::Scenario& scenario, cons
   std::vector<MeasuredRow> rows;
   if (!scenario.measured) return rows;
   const scenarios::Measured& m = *scenario.measured;
-  const auto add = [&](const char* what, const char* unit, const std::optional<double>& measured,
+  const std::string device = device_word(scenario);
+  const auto add = [&](const std::string& what, const char* unit, const std::optional<double>& measured,
                        double predicted) {
     if (measured && *measured > 0.0) rows.push_back({what, unit, *measured, predicted});
   };
   const StageResult& worst = r.stages[r.worst_stage];
   add("step time", "s", m.step_time_s, r.step_time_s.value);
   add("samples/s", "1/s", m.samples_per_s, r.samples_per_s);
-  add("tokens/s a GPU", "1/s", m.tokens_per_s_per_gpu, r.tokens_per_s_per_gpu);
-  add("TFLOP/s a GPU", "TFLOP/s", m.tflops_per_gpu, r.model_tflops_per_gpu);
+  add("tokens/s a " + device, "1/s", m.tokens_per_s_per_gpu, r.tokens_per_s_per_gpu);
+  add("TFLOP/s a " + device, "TFLOP/s", m.tflops_per_gpu, r.model_tflops_per_gpu);
   if (scenario.training.recompute != scenarios::Recompute::none)
-    add("TFLOP/s a GPU, with recomputation", "TFLOP/s", m.tflops_per_gpu, r.hardware_tflops_per_gpu);
+    add("TFLOP/s a " + device + ", with recomputation", "TFLOP/s", m.tflops_per_gpu, r.hardware_tflops_per_gpu);
   add("peak memory, live bytes", "B", m.peak_memory_bytes, static_cast<double>(worst.memory.peak.count()));
   add("peak memory, with context", "B", m.peak_memory_bytes, r.peak_memory_bytes.value);
   add("communication, all", "fraction", m.comm_fraction, r.communication_total);

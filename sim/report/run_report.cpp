@@ -101,7 +101,7 @@ std::string waterfall(const scenarios::Scenario& s, const Result& r) {
 }
 
 // "rank 0" or "the worst rank" need not be said twice: the verdict names it.
-std::string memory(const Result& r) {
+std::string memory(const scenarios::Scenario& s, const Result& r) {
   const StageResult& stage = r.stages[r.worst_stage];
   const auto capacity = static_cast<double>(r.capacity.count());
   std::string text = fmt::format("\nMemory of rank {} at its peak ({}, {})\n", stage.representative,
@@ -120,7 +120,7 @@ std::string memory(const Result& r) {
   line("total", stage.total,
        fmt::format("80 % interval {} .. {}", bytes_text(r.peak_memory_bytes.low),
                    bytes_text(r.peak_memory_bytes.high)));
-  line("GPU", r.capacity, "");
+  line(device_word(s) == "GPU" ? "GPU" : "what a rank may use", r.capacity, "");
   if (r.host_bytes > Bytes())
     text += fmt::format("  {:<31}{:>10}  of {} on a node\n", "host memory", human_bytes(r.host_bytes),
                         human_bytes(r.host_capacity));
@@ -206,7 +206,7 @@ std::string warnings_text(const std::vector<Diagnostic>& warnings) {
 }
 
 std::string run_report(const scenarios::Scenario& s, const Result& r) {
-  return header(s) + verdict_line(r) + speed(s, r) + waterfall(s, r) + memory(r) + memory_details(r) +
+  return header(s) + verdict_line(r) + speed(s, r) + waterfall(s, r) + memory(s, r) + memory_details(r) +
          stages(r) + measured(s, r) + warnings_text(r.warnings) + confidence(r);
 }
 
