@@ -75,7 +75,7 @@ void declare(CLI::App& app, CommandLine& o) {
   app.add_option("--every", o.run.save_every, "Steps between checkpoints; default: only one, at the end")->type_name("N")->check(not_negative);
   app.add_option("--keep", o.keep, "Checkpoints to keep, 0: all; default: 2")->type_name("N")->check(not_negative);
   app.add_option("--resume", o.run.resume, "Go on from a checkpoint, or the newest one in a directory; any plan of the same model")->type_name("DIR");
-  app.add_option("--emulate", o.emulate, "Kernels are timed waits, as long as in this simulated trace; messages stay real")->type_name("TRACE");
+  app.add_option("--emulate", o.emulate, "Kernels are timed waits, as long as in this trace (simulated, or the first step of a measured one); messages stay real")->type_name("TRACE");
   app.add_flag("--double", o.run.in_double, "Compute in double precision, whatever the scenario says");
   app.add_flag("--json", o.json, "One JSON document, nothing else (docs/reference/execute.md)");
   app.add_flag("--quiet", o.quiet, "No line a step");
