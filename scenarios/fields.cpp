@@ -189,6 +189,18 @@ std::vector<Field> kernel_fields() {
   };
 }
 
+std::vector<Field> expert_fields() {
+  return {
+      {"experts.balance", "`balanced`, `zipf`, `counts`", "`balanced`",
+       "How many tokens each expert gets, as a simulation draws it; a run takes what its routers choose.", "\"balanced\""},
+      {"experts.zipf_exponent", "number", "1.0",
+       "With `zipf`: an expert's share falls as 1 / place^exponent; `training.seed` deals out the places.", "1.0"},
+      {"experts.counts", "list of numbers", "none", "With `counts`: tokens of each expert, in proportion.", "[3, 1]"},
+      {"experts.capacity_factor", "number", "the model's",
+       "An expert takes at most this x tokens x top_k / experts of a rank's; 0: dropless.", "0"},
+  };
+}
+
 std::vector<Field> other_fields() {
   return {
       {"offload.optimizer", "`none`, `cpu`", "`none`", "Where optimizer states live and Adam runs.",
@@ -228,7 +240,7 @@ const std::vector<Field>& fields() {
   static const std::vector<Field> all = [] {
     std::vector<Field> table;
     for (const auto& part : {whole_fields(), parallel_fields(), batch_fields(), training_fields(),
-                             recipe_fields(), overlap_fields(), sharding_fields(), kernel_fields(), other_fields()})
+                              recipe_fields(), overlap_fields(), sharding_fields(), kernel_fields(), expert_fields(), other_fields()})
       table.insert(table.end(), part.begin(), part.end());
     return table;
   }();

@@ -19,7 +19,7 @@ PlanFacts facts_of(const Draft& d) {
   const Scenario& s = d.scenario;
   PlanFacts plan{s.parallel.zero, s.parallel.replicas(), s.parallel.schedule, s.parallel.pp, 0};
   if (d.knows(kModelKnown))
-    plan.layer_elements = models::count(models::layer_parameters(s.model)) / s.parallel.tp;
+    plan.layer_elements = models::largest_layer_unit(s.model, s.model.experts.count / s.parallel.ep) / s.parallel.tp;
   if (d.knows(kModelKnown)) plan.head_elements = s.model.vocab * s.model.hidden / s.parallel.tp;
   plan.layers = s.model.layers / std::max<std::int64_t>(1, s.parallel.pp);
   return plan;

@@ -209,6 +209,28 @@ void read_training(Draft& d, ObjectReader& r) {
   t.seed = r.integer("seed", {.fallback = 1});
 }
 
+void read_expert_counts(ExpertLoad& e, ObjectReader& r) {
+  const Json* value = r.child("counts");
+  if (value == nullptr) return;
+  bool good = value->is_array() && !value->items.empty();
+  for (std::size_t i = 0; good && i < value->items.size(); ++i) {
+    good = value->items[i].is_number() && value->items[i].number > 0.0;
+    if (good) e.counts.push_back(value->items[i].number);
+  }
+  if (!good) r.diagnostics().error(value->place, "counts is no list of numbers above 0", "tokens of each expert, in proportion");
+}
+
+void read_experts(Draft& d, ObjectReader& r) {
+  ExpertLoad& e = d.scenario.experts;
+  e.balance = r.choice<Balance>("balance", Balance::balanced, balance_words());
+  e.zipf_exponent = r.number("zipf_exponent", {.fallback = 1.0, .min = 0.0, .max = 10.0});
+  read_expert_counts(e, r);
+  e.capacity_factor =
+      r.number("capacity_factor", {.fallback = d.scenario.model.experts.capacity_factor, .min = 0.0, .max = 1e6});
+  if ((e.balance == Balance::counts) != r.has("counts"))
+    r.diagnostics().error(r.place("counts"), "counts and \"balance\": \"counts\" belong together", "give both or neither");
+}
+
 std::optional<double> number_if_there(ObjectReader& r, const char* key, double max) {
   if (!r.has(key)) return std::nullopt;
   return r.number(key, {.fallback = 0.0, .min = 0.0, .max = max});
@@ -308,6 +330,9 @@ Draft read_draft(Json merged, Diagnostics& diagnostics) {
     d.known |= kTrainingKnown;
   if (root.has("measured"))
     read_section(d.json, "measured", diagnostics, [&](ObjectReader& r) { read_measured(d, r); });
+  d.scenario.experts.capacity_factor = d.scenario.model.experts.capacity_factor;
+  if (root.has("experts"))
+    read_section(d.json, "experts", diagnostics, [&](ObjectReader& r) { read_experts(d, r); });
   for (const char* key :
        {"parallel", "training", "recipe", "overlap", "sharding", "kernels", "offload", "compression", "network"})
     root.has(key);

@@ -11,6 +11,7 @@ std::vector<RuleTable> rule_tables() {
           {"Do the framework and the hardware do this", framework_rules()},
           {"Pipeline schedules", pipeline_rules()},
           {"Context parallelism", context_rules()},
+          {"Mixtures of experts", expert_rules()},
           {"Megatron-LM", megatron_rules()},
           {"DeepSpeed", deepspeed_rules()},
           {"PyTorch: DDP, FSDP, torchtitan", torch_rules()},

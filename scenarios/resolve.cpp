@@ -16,6 +16,7 @@ Scenario resolve_scenario(const Json& json, Diagnostics& diagnostics) {
   apply(solving_rules(), draft, found);
   if (draft.json.is_object()) read_policy_parts(draft, found);
   apply(shape_rules(), draft, found);
+  apply(expert_rules(), draft, found);
   apply(framework_rules(), draft, found);
   apply(megatron_rules(), draft, found);
   apply(deepspeed_rules(), draft, found);

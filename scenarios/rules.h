@@ -25,6 +25,7 @@ struct Rule {
 const std::vector<Rule>& solving_rules();
 // Check the solved plan.
 const std::vector<Rule>& shape_rules();      // does the model divide over the plan
+const std::vector<Rule>& expert_rules();     // does the plan suit the experts
 const std::vector<Rule>& framework_rules();  // does the framework, and the hardware, do this at all
 const std::vector<Rule>& megatron_rules();
 const std::vector<Rule>& deepspeed_rules();

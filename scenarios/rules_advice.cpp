@@ -109,7 +109,7 @@ void sharding_of_megatron(Draft& d, Diagnostics& diagnostics) {
 // ZeRO-2 and 3 reduce unit by unit (frameworks.md): a bucket that holds the largest unit cuts nothing.
 bool bucket_cuts_nothing(const Scenario& s) {
   const std::int64_t bucket = s.overlap.bucket_elements, embedding = s.model.vocab * s.model.hidden;
-  const std::int64_t layer = models::count(models::layer_parameters(s.model));
+  const std::int64_t layer = models::largest_layer_unit(s.model, s.model.experts.count / s.parallel.ep);
   return s.parallel.zero >= 2 && s.overlap.bucket_buffers == 0 &&
          (bucket == 0 || bucket > std::max(layer, embedding) / s.parallel.tp);
 }

@@ -11,31 +11,6 @@
 namespace orrery::scenarios {
 namespace {
 
-void refuse_later(const Draft& d, const char* path, std::int64_t ways, const char* what, Diagnostics& diagnostics) {
-  if (ways > 1) diagnostics.error(d.at(path), fmt::format("{} is not supported yet", what), "leave it out, or set it to 1");
-}
-
-void experts_later(Draft& d, Diagnostics& diagnostics) {
-  const Parallel& p = d.scenario.parallel;
-  refuse_later(d, "parallel.ep", p.ep, "expert parallelism", diagnostics);
-  if (p.ep == 1 && p.etp != p.tp)
-    diagnostics.error(d.at("parallel.etp"), fmt::format("etp={} differs from tp={}: a model without experts has one grid", p.etp, p.tp),
-                      "leave it out");
-}
-
-// Parts that are counted (`orrery model`), and that no block computes yet: leaving them out would be a wrong answer.
-void model_parts_later(Draft& d, Diagnostics& diagnostics) {
-  const models::Architecture& m = d.scenario.model;
-  const auto refuse = [&](bool has, const char* what) {
-    if (has)
-      diagnostics.error(d.at("model"), fmt::format("{} can be counted, but not trained yet", what),
-                        "a dense model; `orrery model` has this one's parameters and FLOPs");
-  };
-  refuse(m.experts.count > 0, "a mixture of experts");
-  refuse(m.latent.kv_rank > 0, "latent attention");
-  refuse(m.attention_sinks, "attention with sinks");
-}
-
 void zero_with_pipeline(Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = d.scenario.parallel;
   if (d.scenario.framework != Framework::deepspeed || p.zero < 2 || p.pp == 1) return;
@@ -188,9 +163,6 @@ const std::vector<Rule>& framework_rules() {
   static const std::vector<Rule> rules = {
       {"deepspeed pipeline", "DeepSpeed: ZeRO-2 and 3 exclude pipeline parallelism", kParallelKnown, 0,
        zero_with_pipeline},
-      {"experts", "expert parallelism comes later", kParallelKnown, 0, experts_later},
-      {"parts of the model", "experts, latent attention and attention sinks come later", kModelKnown, 0,
-       model_parts_later},
       {"ddp", "DDP: neither tp nor pp nor ZeRO-2 or 3", kParallelKnown, 0, ddp_is_data_parallel},
       {"tied embedding", "ZeRO-2 and 3 in a pipeline need untied embeddings", kModelKnown | kParallelKnown, 0,
        tied_embedding_under_zero},

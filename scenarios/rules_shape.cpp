@@ -14,7 +14,8 @@ namespace {
 // Every tp that cuts heads, key/value heads and MLP evenly, and that the GPUs allow where they are known.
 std::vector<std::int64_t> legal_tp(const Draft& d) {
   const models::Architecture& m = d.scenario.model;
-  const std::int64_t common = std::gcd(std::gcd(m.heads, m.kv_heads), m.ffn_hidden);
+  const bool dense = models::expert_layers(m) < m.layers;
+  const std::int64_t common = std::gcd(std::gcd(m.heads, m.kv_heads), dense ? m.ffn_hidden : 0);
   std::vector<std::int64_t> legal;
   for (const std::int64_t tp : divisors(common))
     if (!d.knows(kClusterKnown) || d.scenario.cluster.gpus() % tp == 0) legal.push_back(tp);
@@ -38,6 +39,7 @@ void kv_heads_divide(Draft& d, Diagnostics& diagnostics) {
 }
 
 void ffn_divides(Draft& d, Diagnostics& diagnostics) {
+  if (models::expert_layers(d.scenario.model) == d.scenario.model.layers) return;
   check_cut(d, "ffn_hidden", d.scenario.model.ffn_hidden, diagnostics);
 }
 

@@ -96,7 +96,8 @@ void buckets_bounded(Draft& d, Diagnostics& diagnostics) {
   const Scenario& s = d.scenario;
   if (s.overlap.bucket_elements == 0 || s.parallel.dp == 1) return;
   const double embedding = static_cast<double>(s.model.vocab) * static_cast<double>(s.model.hidden);
-  const double layer = static_cast<double>(models::count(models::layer_parameters(s.model)));
+  const double layer = 
+      static_cast<double>(models::largest_layer_unit(s.model, s.model.experts.count / s.parallel.ep));
   const double largest = std::max(embedding, layer) / static_cast<double>(s.parallel.tp);
   const double pieces = largest / static_cast<double>(s.overlap.bucket_elements);
   if (pieces <= kBucketsMax) return;

@@ -24,6 +24,7 @@ enum class Optimizer : std::uint8_t { adam, sgd, sgd_momentum };
 enum class Scaling : std::uint8_t { none, delayed, current, block, mx, nvfp4 };
 enum class ContextMethod : std::uint8_t { ring, all_gather, ulysses, hybrid };
 enum class OffloadTarget : std::uint8_t { none, cpu };
+enum class Balance : std::uint8_t { balanced, zipf, counts };
 enum class Algorithm : std::uint8_t { automatic, ring, tree, nvls, nvls_tree };
 enum class Protocol : std::uint8_t { automatic, ll, ll128, simple };
 
@@ -118,6 +119,14 @@ struct Kernels {
   bool cuda_graphs = false;       // the step is launched as a recorded graph: its ops cost the host nothing
 };
 
+// How many tokens the experts of a model get, as a simulation draws it (schedule/expert_rows.h), and how many they take.
+struct ExpertLoad {
+  Balance balance = Balance::balanced;
+  double zipf_exponent = 1.0;
+  std::vector<double> counts;    // of each expert, in proportion
+  double capacity_factor = 0.0;  // 0: dropless
+};
+
 struct Offload {
   OffloadTarget optimizer = OffloadTarget::none;  // states on the host, CPU Adam
   bool pinned = true;
@@ -160,6 +169,7 @@ struct Scenario {
   Overlap overlap;
   Sharding sharding;
   Kernels kernels;
+  ExpertLoad experts;
   Offload offload;
   Compression compression;
   Network network;

@@ -33,6 +33,12 @@ const Words<Recompute>& recompute_words() {
   return words;
 }
 
+const Words<Balance>& balance_words() {
+  static const Words<Balance> words = {
+      {"balanced", Balance::balanced}, {"zipf", Balance::zipf}, {"counts", Balance::counts}};
+  return words;
+}
+
 const Words<Optimizer>& optimizer_words() {
   static const Words<Optimizer> words = {{"adamw", Optimizer::adam},
                                          {"adam", Optimizer::adam},

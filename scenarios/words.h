@@ -16,6 +16,7 @@ using Words = std::vector<std::pair<std::string, Enum>>;
 const Words<Framework>& framework_words();
 const Words<PipelineSchedule>& schedule_words();
 const Words<Recompute>& recompute_words();
+const Words<Balance>& balance_words();
 const Words<Optimizer>& optimizer_words();
 const Words<hardware::Precision>& precision_words();
 const Words<Scaling>& scaling_words();

@@ -17,10 +17,16 @@ std::string_view name(BufferKind kind) {
 }
 
 std::string_view name(UnitKind kind) {
-  static constexpr std::array<std::string_view, kUnitKinds> table = {"embedding", "layer", "head"};
+  static constexpr std::array<std::string_view, kUnitKinds> table = {"embedding", "layer", "head", "expert_layer",
+                                                                        "experts"};
   const auto at = static_cast<std::size_t>(kind);
   CHECK(at < table.size(), at);
   return table[at];
+}
+
+std::string_view name(Extent extent) {
+  static constexpr std::array<std::string_view, kExtents> table = {"fixed", "received", "gathered"};
+  return table[static_cast<std::size_t>(extent)];
 }
 
 GroupKind kind_of_group(const Schedule& schedule, std::uint8_t group) {

@@ -62,6 +62,12 @@ enum class BufferKind : std::uint8_t { weight, gradient, optimizer, activation, 
 inline constexpr std::size_t kBufferKinds = 7;
 std::string_view name(BufferKind kind);
 
+// Which rows of a buffer are known only when routers have chosen: what a rank's experts receive of one microbatch; those
+// rows of all members of "expert_tensor". `elements` is then the most that is reserved (Schedule::expert_rows).
+enum class Extent : std::uint8_t { fixed, received, gathered };
+inline constexpr std::size_t kExtents = 3;
+std::string_view name(Extent extent);
+
 // `instances` equal buffers of one type. A token has 0 elements: only its event is used.
 struct Buffer {
   std::string name;
@@ -70,6 +76,7 @@ struct Buffer {
   bool on_host = false;
   bool persistent = false;      // every instance lives from before the step to after it
   std::int64_t elements = 0;    // of one instance
+  Extent extent = Extent::fixed;
   std::uint32_t instances = 1;
   Bytes bytes() const { return Bytes(bytes_of(type, elements)); }
   bool operator==(const Buffer&) const = default;
@@ -118,10 +125,10 @@ struct Op {
 
 inline std::uint8_t shard_group(const Op& op) { return op.shards == kNoGroup ? op.group : op.shards; }
 
-// instance = base + unit_stride * call.unit + slot_stride * (microbatch % slots)
+// instance = base + unit_stride * call.unit + ordinal_stride * that unit's ordinal + slot_stride * (microbatch % slots)
 struct Formal {
   BufferId buffer;
-  std::uint32_t base = 0, unit_stride = 0, slot_stride = 0;
+  std::uint32_t base = 0, unit_stride = 0, slot_stride = 0, ordinal_stride = 0;
   bool operator==(const Formal&) const = default;
 };
 
@@ -160,13 +167,17 @@ struct BufferRef {
 // One weight tensor inside a unit's flat parameter vector: the local (tensor-sharded) rectangle.
 struct Slice {
   models::Parameter parameter;  // global shape, sharding, initial value
+  std::int64_t expert = -1;     // of an expert: its number among those of the rank
   std::int64_t offset = 0;      // elements from the start of the flat vector
   std::int64_t rows = 0, columns = 1;  // local
   bool operator==(const Slice&) const = default;
 };
 
-enum class UnitKind : std::uint8_t { embedding, layer, head };
-inline constexpr std::size_t kUnitKinds = 3;
+// A layer with experts is two units: what every token passes through, and the rank's experts, whose parameters have
+// other replicas.
+enum class UnitKind : std::uint8_t { embedding, layer, head, expert_layer, experts };
+inline constexpr std::size_t kUnitKinds = 5;
+inline bool is_end(UnitKind kind) { return kind == UnitKind::embedding || kind == UnitKind::head; }
 std::string_view name(UnitKind kind);
 
 // A unit's parameters are one flat vector: [replicated vectors | sharded vectors | sharded matrices | replicated
@@ -174,7 +185,8 @@ std::string_view name(UnitKind kind);
 // `replicated_until` or from `replicated_from` on (to `used`) are equal on all tensor ranks.
 struct Unit {
   UnitKind kind = UnitKind::layer;
-  std::int64_t layer = 0;  // global layer index, for layers
+  std::int64_t layer = 0;  // global layer index, for layers and their experts
+  std::int32_t ordinal = 0;  // the how-manieth unit of its kind here
   std::vector<Slice> slices;
   std::int64_t used = 0;      // elements without padding
   std::int64_t elements = 0;  // with padding
@@ -190,6 +202,8 @@ struct Unit {
   std::int64_t gradient_shards = 1;   // the reduced gradient, at the end of the step; ZeRO-1, 2, 3: the same
   std::int64_t optimizer_shards = 1;  // master weights and moments; ZeRO-1, 2, 3: the same
   std::uint8_t shard_group = kData, replica_group = kNoGroup;
+  std::uint8_t cut_group = kTensor;      // over which slices are cut; experts: "expert_tensor", or none
+  std::uint8_t expert_group = kNoGroup;  // whose members have other experts
   BufferRef weights, gradients;
   BufferRef master;                   // fp32 master weights where the recipe has them, else = weights
   bool operator==(const Unit&) const = default;
@@ -208,7 +222,7 @@ struct Program {
   std::vector<std::uint16_t> waits;
   std::vector<Formal> formals;   // of all blocks
   std::vector<Buffer> buffers;
-  std::vector<Unit> units;       // the layers in model order, then the embedding and the head where they are here
+  std::vector<Unit> units;       // the layers in model order, then embedding and head where they are here, then the layers' experts
   std::vector<Call> calls;
   std::vector<Repeat> repeats;
 
@@ -221,7 +235,8 @@ struct Program {
   const Block& block_of(const Op& op) const;        // `op` must be an element of `ops`, not a copy
   const Buffer& buffer(const Block& block, const View& view) const;
   std::uint32_t instance(const Formal& f, const Call& c, std::uint32_t microbatch) const {
-    return f.base + f.unit_stride * c.unit + f.slot_stride * (microbatch % slots);
+    const std::uint32_t ordinal = f.ordinal_stride == 0 ? 0 : f.ordinal_stride * static_cast<std::uint32_t>(units[c.unit].ordinal);
+    return f.base + f.unit_stride * c.unit + ordinal + f.slot_stride * (microbatch % slots);
   }
   bool operator==(const Program&) const = default;
 };
@@ -234,6 +249,15 @@ struct Hyper {
   bool operator==(const Hyper&) const = default;
 };
 
+// How many rows the experts of a rank receive of one microbatch: at most, and what the scenario's distribution gives the
+// ranks of each index in the group "expert" (one number where all get the same). A simulation takes the drawn numbers, a
+// run what the routers choose.
+struct ExpertRows {
+  std::int64_t reserved = 0;
+  std::vector<std::int64_t> drawn;
+  bool operator==(const ExpertRows&) const = default;
+};
+
 struct Schedule {
   std::string name;
   std::int64_t world = 1;
@@ -242,6 +266,7 @@ struct Schedule {
   Group program_group;             // usually the pipe group
   std::vector<KernelShape> shapes;  // distinct; an op that needs none has KernelShape{}
   Hyper hyper;
+  ExpertRows expert_rows;
   std::int64_t microbatches = 1;   // of a data-parallel rank
   models::Architecture model;      // what the units belong to (text schedules: empty)
 

@@ -16,6 +16,7 @@ enum class Family : std::uint8_t {
   rows,
   row_count,
   product,
+  grouped,
   attention,
   heads,
   table,
@@ -46,6 +47,13 @@ Family family_of(OpKind kind) {
     case OpKind::norm_backward:
     case OpKind::softmax_forward:
     case OpKind::softmax_backward:
+    case OpKind::route_forward:
+    case OpKind::route_backward:
+    case OpKind::permute:
+    case OpKind::combine:
+    case OpKind::combine_backward:
+    case OpKind::expert_sort:
+    case OpKind::expert_unsort:
     case OpKind::activation_forward:
     case OpKind::activation_backward:
     case OpKind::bias_dropout_add_forward:
@@ -58,6 +66,11 @@ Family family_of(OpKind kind) {
       return Family::row_count;
     case OpKind::gemm:
       return Family::product;
+    case OpKind::grouped_gemm:
+      return Family::grouped;
+    case OpKind::latent_forward:
+    case OpKind::latent_backward:
+    case OpKind::resize_heads:
     case OpKind::rotary_forward:
     case OpKind::rotary_backward:
     case OpKind::attention_forward: case OpKind::attention_backward: case OpKind::attention_merge:
@@ -125,7 +138,7 @@ class KeyMaker {
 
   void add_kind_words() {
     const OpKind kind = op_.kind;
-    if (kind == OpKind::gemm) {
+    if (kind == OpKind::gemm || kind == OpKind::grouped_gemm) {
       key_.name += '_';
       key_.name += name(shape_.layout);
     }
@@ -133,6 +146,7 @@ class KeyMaker {
     if (kind == OpKind::activation_forward || kind == OpKind::activation_backward)
       word(name(shape_.activation));
     if (kind == OpKind::quantise || kind == OpKind::dequantise) word(shape_.n == 4 ? "int4" : "int8");
+    if (kind == OpKind::route_forward || kind == OpKind::route_backward) word(shape_.sigmoid ? "sigmoid" : "softmax");
     const bool fused = kind == OpKind::attention_forward || kind == OpKind::attention_backward;
     if (fused || kind == OpKind::softmax_forward || kind == OpKind::softmax_backward) {
       word(shape_.causal ? "causal" : "full");
@@ -216,6 +230,8 @@ class KeyMaker {
         return dim(view({Role::stats}).rows);
       case Family::product:
         return dim(shape_.m), dim(shape_.n), dim(shape_.k);
+      case Family::grouped:
+        return dim(shape_.m), dim(shape_.n), dim(shape_.k), dim(shape_.experts);
       case Family::attention:
         return dim(shape_.batch), dim(shape_.sequence), dim(shape_.heads), dim(shape_.kv_heads),
                dim(shape_.head_dim);
@@ -252,7 +268,7 @@ class KeyMaker {
       return dim(shape_.sequence);
     }
     // A gated activation's x has twice the columns of what it gives.
-    const bool gives = op_.kind == OpKind::activation_forward || op_.kind == OpKind::position_forward;
+    const bool gives = op_.kind == OpKind::permute || op_.kind == OpKind::combine || op_.kind == OpKind::activation_forward || op_.kind == OpKind::position_forward;
     const View& rows = gives ? view({Role::y}) : view({Role::dy, Role::x});
     dim(rows.rows);
     dim(rows.columns);
@@ -278,6 +294,7 @@ class KeyMaker {
 constexpr std::array<std::string_view, 1> kFlatNames = {"elements"};
 constexpr std::array<std::string_view, 2> kRowNames = {"rows", "columns"};
 constexpr std::array<std::string_view, 3> kProductNames = {"m", "n", "k"};
+constexpr std::array<std::string_view, 4> kGroupedNames = {"m", "n", "k", "experts"};
 constexpr std::array<std::string_view, 5> kAttentionNames = {"batch", "sequence", "heads", "kv_heads",
                                                              "head_dim"};
 constexpr std::array<std::string_view, 3> kHeadNames = {"rows", "heads", "head_dim"};
@@ -304,6 +321,8 @@ std::span<const std::string_view> dimension_names(OpKind kind) {
       return std::span(kRowNames).first(1);
     case Family::product:
       return kProductNames;
+    case Family::grouped:
+      return kGroupedNames;
     case Family::attention:
       return kAttentionNames;
     case Family::heads:
@@ -323,9 +342,10 @@ std::span<const std::string_view> dimension_names(OpKind kind) {
 std::optional<OpKind> kind_of_kernel(std::string_view kernel) {
   kernel = kernel.substr(0, kernel.find('.'));
   if (kernel == "gemm_tn" || kernel == "gemm_nn" || kernel == "gemm_nt") return OpKind::gemm;
+  if (kernel == "grouped_gemm_tn" || kernel == "grouped_gemm_nn" || kernel == "grouped_gemm_nt") return OpKind::grouped_gemm;
   for (std::size_t k = 0; k < kOpKinds; ++k) {
     const auto kind = static_cast<OpKind>(k);
-    if (kind != OpKind::gemm && has_kernel_key(kind) && name(kind) == kernel) return kind;
+    if (kind != OpKind::gemm && kind != OpKind::grouped_gemm && has_kernel_key(kind) && name(kind) == kernel) return kind;
   }
   return std::nullopt;
 }

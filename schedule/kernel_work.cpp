@@ -29,7 +29,7 @@ double square_products(OpKind kind) {
 }
 
 double executed_flops(OpKind kind, const KernelShape& s) {
-  if (kind == OpKind::gemm)
+  if (kind == OpKind::gemm || kind == OpKind::grouped_gemm)
     return 2.0 * static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
   const double visible = s.causal ? 0.5 : 1.0;
   if (kind == OpKind::attention_forward) return 2.0 * visible * square_product(s);
@@ -64,8 +64,11 @@ KernelWork work_of(const Program& program, const Op& op, const KernelShape& shap
   KernelWork work;
   work.flops = Flops(executed_flops(op.kind, shape));
   if (op.phase == Phase::forward || op.phase == Phase::backward || op.phase == Phase::weight_gradient) {
-    work.square = Flops(square_products(op.kind) * square_product(shape));
-    work.model_flops = op.kind == OpKind::gemm ? work.flops : work.square;
+    // Padded values are no work that the model asks for.
+    const double asked = shape.value_dim > 0 ? 0.5 * (1.0 + static_cast<double>(shape.value_dim) / shape.head_dim) : 1.0;
+    work.square = Flops(square_products(op.kind) * square_product(shape) * asked);
+    const bool product = op.kind == OpKind::gemm || op.kind == OpKind::grouped_gemm;
+    work.model_flops = product ? work.flops : work.square;
   }
   const Block& block = program.block_of(op);
   for (const View& view : program.views_of(op)) {
@@ -96,10 +99,13 @@ std::int64_t payload_bytes(std::int64_t columns, const KernelShape& shape) {
 Bytes message_bytes(const Program& program, const Op& op) {
   CHECK(is_communication(op.kind) || is_copy(op.kind), name(op.kind));
   const Block& block = program.block_of(op);
-  std::int64_t bytes = 0;
-  for (const View& view : program.views_of(op))
+  std::int64_t bytes = 0, received = 0;
+  for (const View& view : program.views_of(op)) {
     if (carries_message(op.kind, view)) bytes += bytes_of(program, block, view);
-  return Bytes(bytes);
+    if (view.role == Role::y) received += bytes_of(program, block, view);
+  }
+  // Of an exchange whose sides differ in size, the larger one: it takes as long.
+  return Bytes(op.kind == OpKind::all_to_all ? std::max(bytes, received) : bytes);
 }
 
 }  // namespace orrery::schedule

@@ -32,6 +32,9 @@ constexpr std::array<std::string_view, kOpKinds> kKindNames = {
     "position_backward",
     "norm_forward",
     "norm_backward",
+    "latent_forward",
+    "latent_backward",
+    "resize_heads",
     "rotary_forward",
     "rotary_backward",
     "head_norm_forward",
@@ -53,6 +56,14 @@ constexpr std::array<std::string_view, kOpKinds> kKindNames = {
     "dropout_backward",
     "bias_dropout_add_forward",
     "bias_dropout_add_backward",
+    "route_forward",
+    "route_backward",
+    "permute",
+    "combine",
+    "combine_backward",
+    "expert_sort",
+    "expert_unsort",
+    "grouped_gemm",
     "cross_entropy_max",
     "cross_entropy_sum",
     "cross_entropy_loss",
@@ -81,7 +92,7 @@ static_assert(!kKindNames.back().empty(), "one name per kind");
 constexpr std::array<std::string_view, kRoles> kRoleNames = {
     "x",      "y",      "w",     "bias", "dy",     "dx",      "dw",      "dbias",   "residual", "mask",
     "tokens", "labels", "stats", "loss", "q",      "k",       "v",       "o",       "lse",      "dout",
-    "dq",     "dk",     "dv",    "norm", "master", "moment1", "moment2", "release",
+    "dq",     "dk",     "dv",    "routes", "counts", "shared", "norm",  "master",  "moment1", "moment2",  "release",
 };
 static_assert(!kRoleNames.back().empty(), "one name per role");
 

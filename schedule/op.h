@@ -44,6 +44,9 @@ enum class OpKind : std::uint8_t {
   norm_backward,  // dx += ..., dw += ..., dbias += ...
 
   // Attention on q [T x heads*d], k, v [T x kv_heads*d] (views into one fused buffer). scale = 1 / sqrt(d).
+  latent_forward,   // latent attention: q's rotary part in place; k and v from x (each head's nope | value) and shared
+  latent_backward,  // dq in place, dx and shared (the gradient of the shared key) from dk and dv
+  resize_heads,     // y = x, heads trimmed or padded with zeros
   rotary_forward,   // q, k in place
   rotary_backward,  // dq, dk in place
   head_norm_forward,   // RMS norm of each head's d elements: y = norm(x) * w
@@ -68,6 +71,18 @@ enum class OpKind : std::uint8_t {
   bias_dropout_add_forward,   // y = residual + dropout(x (+ bias)); mask written where p > 0
   bias_dropout_add_backward,  // dx = dropout'(dy); dbias += column sums of dx
   
+  // Experts. `routes` [T x top_k]: the experts of each token (-1: dropped). `counts` [members x experts]: how many rows each
+  // member of the groups "expert_tensor" (outer) and "expert" (inner) sends to each expert. Rows for experts lie expert by
+  // expert, within one by token; rows received lie sender by sender until they are sorted.
+  route_forward,     // the choice: routes, counts, and weights w [T x top_k], from logits x [T x experts] (+ bias)
+  route_backward,    // dx of the logits from dw of the weights
+  permute,           // y[row of (t, j)] = x[t]
+  combine,           // y[t] = sum over j of (w[t, j]) x[row of (t, j)]
+  combine_backward,  // dx[row of (t, j)] = w[t, j] dy[t], dw[t, j] = dy[t] . x[row of (t, j)]
+  expert_sort,       // y = x, from sender by sender to expert by expert
+  expert_unsort,     // and back
+  grouped_gemm,      // a gemm for each local expert, on its own rows and weights; shape.m: all rows
+
   // Loss over a vocabulary sharded on the tensor group; `stats` is [T x 4]: max, sum of exp, target logit, loss.
   cross_entropy_max,       // stats[0] = max of logits x
   cross_entropy_sum,       // stats[1] = sum exp(x - stats[0]), stats[2] = x[label] if it is in the shard, else 0
@@ -110,7 +125,7 @@ bool is_compute(OpKind kind);        // a kernel of the device (cpu_adam and hos
 
 enum class Role : std::uint8_t {
   x, y, w, bias, dy, dx, dw, dbias, residual, mask, tokens, labels, stats, loss, q, k, v, o, lse, dout, dq, dk, dv,
-  norm, master, moment1, moment2,
+  routes, counts, shared, norm, master, moment1, moment2,
   release,  // a view of 0 elements: only frees the buffer, here where its last user on another stream was waited for
 };
 inline constexpr std::size_t kRoles = static_cast<std::size_t>(Role::release) + 1;
@@ -147,10 +162,13 @@ std::string_view name(Activation activation);
 
 // The shape of a kernel; fields a kind does not use are 0. FLOPs and bytes are pure functions of it and the views.
 struct KernelShape {
-  std::int64_t m = 0, n = 0, k = 0;        // GEMM: [m x k] x [k x n]
+  std::int64_t m = 0, n = 0, k = 0;        // GEMM: [m x k] x [k x n]; routing: m rows of an expert (0: any), k = top_k
   std::int32_t batch = 0, sequence = 0;    // attention, rotary, position
   std::int32_t heads = 0, kv_heads = 0, head_dim = 0;
   std::int32_t keys = 0;                   // fused attention: of a sequence, where not as many as queries
+  std::int32_t value_dim = 0, rope_dim = 0;  // latent attention: of a head's values, the rest being zeros; rotated part
+  std::int32_t experts = 0;                // grouped_gemm, sorting: local ones; routing: all of the layer
+  std::int32_t groups = 0, top_groups = 0;  // routing: experts are chosen within the best groups
   Layout layout = Layout::tn;
   Reduce reduce = Reduce::sum;
   Norm norm = Norm::layer_norm;
@@ -159,7 +177,8 @@ struct KernelShape {
   bool alibi = false;
   bool sequence_sharded = false;
   double dropout = 0.0;
-  double scale = 1.0;  // cross entropy: 1 / tokens of the global batch
+  bool sigmoid = false, normalized = false;  // routing: how experts are scored, and whether weights sum to 1
+  double scale = 1.0;  // cross entropy: 1 / tokens of the global batch; routing: of the weights
   bool operator==(const KernelShape&) const = default;
 };
 

@@ -42,6 +42,7 @@ std::string wrong_pieces(const CommCall& call, int size) {
   if (call.y.empty() == has_y(call.kind)) return has_y(call.kind) ? "there is no y" : "there is a y";
   if (!has_x(call.kind) || !has_y(call.kind)) return {};
   if (call.x.size() != call.y.size()) return fmt::format("{} x and {} y make no pairs", call.x.size(), call.y.size());
+  if (call.elements) return call.x.size() == 1 ? std::string() : std::string("a counted call has one x and one y");
   for (std::size_t p = 0; p < call.x.size(); ++p)
     if (!pair_fits(call.kind, call.x[p].count(), call.y[p].count(), size))
       return fmt::format("x of {} and y of {} elements do not fit in a group of {}", call.x[p].count(),

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -60,6 +61,11 @@ struct CommCall {
   std::int64_t peer = 0;      // send, recv: index in the group
   std::uint32_t channel = 0;  // send, recv: messages of one channel meet in order; below kChannels
   std::vector<Piece> x, y;
+  // Counted: all_to_all, all_gather or reduce_scatter of one pair of pieces whose parts differ in size, which only a run
+  // knows. Elements that seat `from` brings for seat `to`, asked at each start, when all seats would answer alike; parts lie
+  // one behind the other from the beginning of x and y. (all_gather brings all the same; reduce_scatter's parts for one seat
+  // are of one size.)
+  std::function<std::int64_t(int from, int to)> elements;
   std::uint64_t signature = 0;  // equal on all sides of one meeting, else CommError
   std::string what;             // for messages to people: "all_reduce (layer_backward.7, unit 3, microbatch 0)"
 };

@@ -13,6 +13,10 @@ struct Range {
 };
 
 Range range_of(const Piece& piece, Chunk chunk) {
+  if (chunk.first >= 0) {
+    CHECK(chunk.first + chunk.count <= piece.count(), chunk.first, chunk.count, piece.count());
+    return {chunk.first, chunk.first + chunk.count};
+  }
   return {piece.count() * chunk.index / chunk.of, piece.count() * (chunk.index + 1) / chunk.of};
 }
 

@@ -13,8 +13,10 @@ namespace orrery::runtime {
 
 // Elements [count index / of, count (index + 1) / of) of each piece: the index-th of `of` equal chunks where the count
 // divides, and otherwise one of `of` nearly equal ones.
+// With `first` >= 0: `count` elements from there.
 struct Chunk {
   std::int64_t index = 0, of = 1;
+  std::int64_t first = -1, count = 0;
 };
 
 class FlatCursor {

@@ -56,12 +56,12 @@ void MpiSide::for_peers(F&& f) {
 
 FlatCursor MpiSide::source(int round, int to, int from) const {
   if (!plan_.takes(round, to, from)) return {};
-  return {sources_of(call_), plan_.source(round, to, from), element_bytes_};
+  return {sources_of(call_), call_.elements ? counted_source(call_, to, from) : plan_.source(round, to, from), element_bytes_};
 }
 
 FlatCursor MpiSide::target(int round, int to, int from) const {
   if (!plan_.takes(round, to, from)) return {};
-  return {targets_of(call_), plan_.target(round, to, from), element_bytes_};
+  return {targets_of(call_), call_.elements ? counted_target(call_, to, from) : plan_.target(round, to, from), element_bytes_};
 }
 
 void MpiSide::start(std::uint64_t sequence) {

@@ -77,6 +77,18 @@ Chunk Plan::target(int round, int to, int from) const {
   return {};
 }
 
+Chunk counted_source(const CommCall& call, int to, int from) {
+  Chunk chunk{.first = 0, .count = call.elements(from, to)};
+  for (int k = 0; call.kind != CommKind::all_gather && k < to; ++k) chunk.first += call.elements(from, k);
+  return chunk;
+}
+
+Chunk counted_target(const CommCall& call, int to, int from) {
+  Chunk chunk{.first = 0, .count = call.elements(from, to)};
+  for (int k = 0; call.kind != CommKind::reduce_scatter && k < from; ++k) chunk.first += call.elements(k, to);
+  return chunk;
+}
+
 const std::vector<Piece>& sources_of(const CommCall& call) {
   return call.kind == CommKind::all_reduce || call.kind == CommKind::broadcast ? call.y : call.x;
 }

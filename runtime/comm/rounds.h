@@ -41,6 +41,10 @@ struct Plan {
   Chunk target(int round, int to, int from) const;
 };
 
+// Of a counted call (CommCall::elements): the parts lie one behind the other.
+Chunk counted_source(const CommCall& call, int to, int from);
+Chunk counted_target(const CommCall& call, int to, int from);
+
 // The pieces that are read by others, and those that are written.
 const std::vector<Piece>& sources_of(const CommCall& call);
 const std::vector<Piece>& targets_of(const CommCall& call);

@@ -125,13 +125,16 @@ bool ThreadSide::take_some(int round, std::int64_t& budget) {
 void ThreadSide::open_cursors(int round) {
   const int seat = static_cast<int>(seat_);
   const auto source = [&](int from) {
-    return FlatCursor(meeting_->seats[static_cast<std::size_t>(from)].sources, plan_.source(round, seat, from),
-                      element_bytes_);
+    const Chunk chunk = call_.elements ? counted_source(call_, seat, from) : plan_.source(round, seat, from);
+    return FlatCursor(meeting_->seats[static_cast<std::size_t>(from)].sources, chunk, element_bytes_);
+  };
+  const auto target = [&](int from) {
+    return call_.elements ? counted_target(call_, seat, from) : plan_.target(round, seat, from);
   };
   opened_ = true;
   if (plan_.reduces(round)) {
     for (int from = 0; from < plan_.seats; ++from) sources_[static_cast<std::size_t>(from)] = source(from);
-    target_ = FlatCursor(targets_of(call_), plan_.target(round, seat, seat), element_bytes_);
+    target_ = FlatCursor(targets_of(call_), target(seat), element_bytes_);
     return;
   }
   // Beginning with the next seat, so that not all read the same memory.
@@ -139,7 +142,7 @@ void ThreadSide::open_cursors(int round) {
   target_ = {};
   if (!plan_.takes(round, seat, from)) return;
   sources_.front() = source(from);
-  target_ = FlatCursor(targets_of(call_), plan_.target(round, seat, from), element_bytes_);
+  target_ = FlatCursor(targets_of(call_), target(from), element_bytes_);
 }
 
 void ThreadSide::give_up() {

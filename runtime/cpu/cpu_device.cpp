@@ -89,6 +89,7 @@ double CpuDevice::perform(const OpCall& call) {
   }
   double loss = 0.0;
   const bool known = perform_linear(context) || perform_pointwise(context) || perform_attention(context) ||
+                     perform_experts(context) ||
                      perform_embedding(context) || perform_quantise(context) || perform_loss(context, loss) ||
                      perform_optimizer(context, {progress_.optimizer_steps, skips_});
   CHECK(known, "no kernel for", schedule::name(kind));

@@ -45,7 +45,9 @@ std::int64_t Placement::layer() const {
   if (unit == nullptr) return 0;
   switch (unit->kind) {
     case schedule::UnitKind::embedding: return -1;
-    case schedule::UnitKind::layer: return unit->layer;
+    case schedule::UnitKind::layer:
+    case schedule::UnitKind::expert_layer:
+    case schedule::UnitKind::experts: return unit->layer;
     case schedule::UnitKind::head: return -2;
   }
   return 0;

@@ -13,6 +13,7 @@
 #include "kernels/matrix.h"
 #include "runtime/executor/device.h"
 #include "runtime/executor/element.h"
+#include "runtime/executor/expert_counts.h"
 
 namespace orrery::runtime {
 
@@ -53,9 +54,19 @@ Out<T> rows_of(Out<T> out, std::int64_t first, std::int64_t count) {
 
 class Operands {
  public:
-  Operands(const OpCall& call, bool in_double) : call_(call), in_double_(in_double) {}
+  Operands(const OpCall& call, bool in_double) : call_(call), in_double_(in_double) {
+    const int at = call.op().op->kind == OpKind::route_forward ? -1 : find(Role::counts);
+    if (at >= 0)
+      counts_ = expert_counts(*call.plan->schedule, call.plan->rank,
+                              reinterpret_cast<const std::int32_t*>(call.data[static_cast<std::size_t>(at)]), view(at).columns);
+  }
 
   const OpCall& call() const { return call_; }
+  // Of an op of experts; views of extents have the rows that these say.
+  const ExpertCounts& counts() const {
+    CHECK(counts_.counts != nullptr, "an extent is touched without counts", describe(*call_.plan, call_.id));
+    return counts_;
+  }
   const schedule::KernelShape& shape() const { return call_.shape(); }
   bool has(Role role) const { return find(role) >= 0; }
   Element type(Role role) const { return type_at(need(role)); }
@@ -86,7 +97,10 @@ class Operands {
     if (at < 0) return {};
     CHECK(is_stored_as<T>(type_at(at)), "an operand of another type", schedule::name(view(at).role), describe(*call_.plan, call_.id));
     const schedule::View& v = *call_.views()[static_cast<std::size_t>(at)].view;
-    return {reinterpret_cast<T*>(call_.data[static_cast<std::size_t>(at)]), v.rows, v.columns,
+    const schedule::Extent extent = buffer(at).extent;
+    const std::int64_t rows = extent == schedule::Extent::fixed ? v.rows : counts().rows_of(extent);
+    CHECK(rows <= v.rows, "more rows than are reserved", rows, v.rows);
+    return {reinterpret_cast<T*>(call_.data[static_cast<std::size_t>(at)]), rows, v.columns,
             v.rows == 1 ? v.columns : v.row_stride};
   }
 
@@ -112,6 +126,7 @@ class Operands {
  private:
   const OpCall& call_;
   bool in_double_;
+  ExpertCounts counts_;
 };
 
 template <typename T>

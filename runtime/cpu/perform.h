@@ -17,6 +17,7 @@ struct PerformContext {
 bool perform_linear(const PerformContext& c);
 bool perform_pointwise(const PerformContext& c);
 bool perform_attention(const PerformContext& c);
+bool perform_experts(const PerformContext& c);
 bool perform_embedding(const PerformContext& c);
 bool perform_quantise(const PerformContext& c);
 // `loss`: what cross_entropy_loss adds.

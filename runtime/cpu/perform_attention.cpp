@@ -1,5 +1,6 @@
 // Attention, rotary positions and softmax: fused kernels, and the separate ones around the matrix of scores.
 #include "kernels/cpu/attention/fused_attention.h"
+#include "kernels/cpu/attention/latent.h"
 #include "kernels/cpu/attention/merge.h"
 #include "kernels/cpu/attention/rotary.h"
 #include "kernels/cpu/attention/separate_attention.h"
@@ -90,6 +91,22 @@ void merge(const PerformContext& c) {
   });
 }
 
+void latent(const Operands& o, OpKind kind) {
+  const schedule::KernelShape& s = o.shape();
+  const kernels::LatentShape shape{s.batch, s.heads, s.head_dim, s.rope_dim, s.value_dim};
+  with_float(o.type_at(0), [&](auto t) {
+    using T = typename decltype(t)::Type;
+    if (kind == OpKind::resize_heads)
+      kernels::resize_heads<T>(s.heads, o.in<T>(Role::x), o.place<T>(Role::y));
+    else if (kind == OpKind::latent_forward)
+      kernels::latent_forward<T>(shape, o.place<T>(Role::q), o.in<T>(Role::x), o.in<T>(Role::shared), o.place<T>(Role::k),
+                                 o.place<T>(Role::v));
+    else
+      kernels::latent_backward<T>(shape, o.place<T>(Role::dq), o.in<T>(Role::dk), o.in<T>(Role::dv), o.place<T>(Role::dx),
+                                  o.place<T>(Role::shared));
+  });
+}
+
 // Score-shaped views may be flat; kernels want a row for each query.
 template <typename T>
 Matrix<T> score_rows(Matrix<T> m, std::int64_t sequence) {
@@ -135,6 +152,8 @@ bool product(const PerformContext& c, OpKind kind) {
 
 bool perform_attention(const PerformContext& c) {
   const OpKind kind = c.operands.call().op().op->kind;
+  if (kind == OpKind::latent_forward || kind == OpKind::latent_backward || kind == OpKind::resize_heads)
+    return latent(c.operands, kind), true;
   if (kind < OpKind::rotary_forward || kind > OpKind::attention_dkey) return false;
   if (kind == OpKind::rotary_forward) return rotate(c, Role::q, Role::k, true), true;
   if (kind == OpKind::rotary_backward) return rotate(c, Role::dq, Role::dk, false), true;

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "runtime/executor/element.h"
+#include "runtime/executor/expert_counts.h"
 
 namespace orrery::runtime {
 namespace {
@@ -40,6 +41,24 @@ std::uint64_t signature_of(const CommCall& call, std::uint32_t microbatch) {
   return hash;
 }
 
+// Rows of experts: to the ranks that hold them, or back (x is what they received); over ranks that hold parts of them.
+std::function<std::int64_t(int, int)> counted_parts(const StepPlan& plan, const PlannedOp& op, const ExpertCounts& table) {
+  std::int64_t columns = 0;
+  bool back = false;
+  for (const PlannedView& v : plan.views_of(op))
+    if (v.view->role == schedule::Role::x) {
+      columns = v.view->columns;
+      back = plan.buffer(plan.allocations[v.allocation]).extent != schedule::Extent::fixed;
+    }
+  const bool exchanges = op.op->kind == OpKind::all_to_all, gathers = op.op->kind == OpKind::all_gather;
+  return [=](int from, int to) {
+    const std::int64_t rows = !exchanges ? table.received(gathers ? from : to)
+                              : back     ? table.rows_between(table.tensor_index, to, from)
+                                         : table.rows_between(table.tensor_index, from, to);
+    return rows * columns;
+  };
+}
+
 CommCall comm_call(const PlacedPlan& placed, std::uint32_t id) {
   const StepPlan& plan = placed.plan;
   const PlannedOp& op = plan.ops[id];
@@ -58,6 +77,11 @@ CommCall comm_call(const PlacedPlan& placed, std::uint32_t id) {
   for (std::size_t i = 0; i < views.size(); ++i) {
     const schedule::View& v = *views[i].view;
     if (v.count() == 0) continue;
+    if (v.role == schedule::Role::counts) {
+      const auto* const counts = reinterpret_cast<const std::int32_t*>(placed.view_data[op.first_view + i]);
+      call.elements = counted_parts(plan, op, expert_counts(*plan.schedule, plan.rank, counts, v.columns));
+      continue;
+    }
     const DataType type = plan.buffer(plan.allocations[views[i].allocation]).type;
     const Element element = element_of(type, placed.device.element_bytes(type) == sizeof(double));
     CHECK(first || element == call.element, call.what, "has operands of two types");
@@ -69,7 +93,7 @@ CommCall comm_call(const PlacedPlan& placed, std::uint32_t id) {
     if (v.role == schedule::Role::y && op.op->kind == OpKind::reduce_scatter)
       call.adds = v.access == schedule::Access::update;
   }
-  call.signature = signature_of(call, op.microbatch);
+  if (!call.elements) call.signature = signature_of(call, op.microbatch);
   return call;
 }
 

@@ -55,7 +55,7 @@ std::vector<UnitBuffers> find_buffers(const Program& p) {
 }
 
 std::string unit_name(const Unit& unit) {
-  if (unit.kind == UnitKind::layer) return fmt::format("layer{}", unit.layer);
+  if (!schedule::is_end(unit.kind)) return fmt::format("layer{}", unit.layer);
   return unit.kind == UnitKind::embedding ? "embedding" : "head";
 }
 
@@ -88,23 +88,39 @@ class Writer {
   void add(const Unit& unit, StateKind kind, BufferRef ref, std::int64_t shards);
   void add(const Unit& unit, const Slice& slice, Range part, StateRun run);
   void add_residual(const Unit& unit, BufferRef ref);
-  std::int64_t index_in(std::uint8_t group) const { return groups_[group].index(rank_); }
+  std::int64_t index_in(std::uint8_t group) const {
+    return group == schedule::kNoGroup ? 0 : groups_[group].index(rank_);
+  }
   Range shard(const Unit& unit, std::int64_t shards) const;
   Range owned_by_shards(const Unit& unit, StateKind kind) const;
   std::int64_t origin(const Unit& unit, BufferRef ref, Range part) const;
   void remember(BufferRef ref);
 
   const Program& program_;
+  // An expert goes by its number among all of the layer.
+  std::string slice_name(const Unit& unit, const Slice& slice) const {
+    if (slice.expert < 0) return unit_name(unit) + "." + slice.parameter.name;
+    const std::int64_t local = unit.slices.back().expert + 1;
+    const std::int64_t expert = index_in(unit.expert_group) * local + slice.expert;
+    return fmt::format("layer{}.expert{}.{}", unit.layer, expert, slice.parameter.name);
+  }
+  // Which of the ranks with the same parameters this is.
+  std::int64_t copy(const Unit& unit) const {
+    return unit.kind == UnitKind::experts ? index_in(unit.shard_group) : data_;
+  }
+
   const std::vector<schedule::Group>& groups_;
   std::int64_t rank_, tensor_, data_;
   std::uint32_t first_tensor_ = 0;  // of the unit that is being added
+  std::int64_t cut_ = 0;            // which part of its slices is here
   StateLayout layout_;
 };
 
 void Writer::add(const Unit& unit, const UnitBuffers& buffers) {
   first_tensor_ = static_cast<std::uint32_t>(layout_.tensors.size());
+  cut_ = index_in(unit.cut_group);
   for (const Slice& s : unit.slices)
-    layout_.tensors.push_back({.name = unit_name(unit) + "." + s.parameter.name,
+    layout_.tensors.push_back({.name = slice_name(unit, s),
                                .rows = s.parameter.rows,
                                .columns = s.parameter.columns,
                                .initial = s.parameter.initial,
@@ -129,7 +145,7 @@ Range Writer::owned_by_shards(const Unit& unit, StateKind kind) const {
                               : kind == StateKind::weight ? std::max(unit.weight_shards, unit.optimizer_shards)
                                                           : unit.optimizer_shards;
   // Of the replicas that hold it, the first.
-  if (shards == 1 ? data_ != 0 : unit.replica_group != schedule::kNoGroup && index_in(unit.replica_group) != 0) return {};
+  if (shards == 1 ? copy(unit) != 0 : unit.replica_group != schedule::kNoGroup && index_in(unit.replica_group) != 0) return {};
   return shard(unit, shards);
 }
 
@@ -151,7 +167,7 @@ void Writer::add(const Unit& unit, StateKind kind, BufferRef ref, std::int64_t s
   if (kind != StateKind::gradient) remember(ref);
   for (std::size_t s = 0; s < unit.slices.size(); ++s) {
     const Slice& slice = unit.slices[s];
-    const bool lowest = tensor_ == 0 || slice.parameter.sharding != models::Sharding::replicated;
+    const bool lowest = cut_ == 0 || slice.parameter.sharding != models::Sharding::replicated;
     // In front of what is owned, that, and behind it.
     const std::array<std::int64_t, 4> borders{part.first, std::clamp(owned.first, part.first, part.last),
                                               std::clamp(owned.last, part.first, part.last), part.last};
@@ -191,8 +207,8 @@ void Writer::add(const Unit& unit, const Slice& slice, Range part, StateRun run)
                      until = std::clamp(part.last, slice.offset, end);
   const bool by_rows = slice.parameter.sharding == models::Sharding::rows;
   const bool by_columns = slice.parameter.sharding == models::Sharding::columns;
-  const std::int64_t first_row = by_rows ? tensor_ * slice.rows : 0;
-  const std::int64_t first_column = by_columns ? tensor_ * slice.columns : 0;
+  const std::int64_t first_row = by_rows ? cut_ * slice.rows : 0;
+  const std::int64_t first_column = by_columns ? cut_ * slice.columns : 0;
   const std::int64_t origin = run.offset;
   for_each_rectangle(
       from - slice.offset, until - slice.offset, slice.columns,

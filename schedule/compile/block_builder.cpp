@@ -42,12 +42,12 @@ std::uint16_t BlockBuilder::formal(BufferId buffer, Index index, Life life) {
   for (std::size_t i = 0; i < formals_.size(); ++i) {
     const Formal& f = formals_[i];
     if (f.buffer == buffer && f.base == index.base && f.unit_stride == index.unit_stride &&
-        f.slot_stride == index.slot_stride) {
+        f.slot_stride == index.slot_stride && f.ordinal_stride == index.ordinal_stride) {
       CHECK(lives_[i] == life, name_, program_.buffers[buffer.index()].name);
       return static_cast<std::uint16_t>(i);
     }
   }
-  formals_.push_back({buffer, index.base, index.unit_stride, index.slot_stride});
+  formals_.push_back({buffer, index.base, index.unit_stride, index.slot_stride, index.ordinal_stride});
   lives_.push_back(life);
   return static_cast<std::uint16_t>(formals_.size() - 1);
 }

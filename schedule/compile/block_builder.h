@@ -47,7 +47,7 @@ inline Operand out(Role role, Tensor t) { return {role, t, Access::write}; }
 inline Operand accumulate(Role role, Tensor t) { return {role, t, Access::update}; }
 
 struct Index {
-  std::uint32_t base = 0, unit_stride = 0, slot_stride = 0;
+  std::uint32_t base = 0, unit_stride = 0, slot_stride = 0, ordinal_stride = 0;
 };
 
 class BlockBuilder {

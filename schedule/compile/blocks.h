@@ -5,12 +5,15 @@
 
 #include <string>
 
+#include "schedule/compile/expert_blocks.h"
+#include "schedule/compile/latent_attention.h"
 #include "schedule/compile/stage.h"
 
 namespace orrery::schedule {
 
 struct ForwardMode {
   std::string name = "layer.forward";
+  UnitKind kind = UnitKind::layer;  // or expert_layer
   Phase phase = Phase::forward;
   bool saves = true;             // activations are kept for the backward; else they die with the block
   bool frees_input = false;      // full recomputation: only every n-th layer's input is kept
@@ -21,10 +24,10 @@ struct ForwardMode {
 BlockId layer_forward(Stage& s, const ForwardMode& mode);
 // The whole, or where the stage splits it what the input's gradient takes. `releases`: gathered weights that die with it, of
 // this layer and those behind it.
-BlockId layer_backward(Stage& s, std::uint32_t releases);
+BlockId layer_backward(Stage& s, UnitKind kind, std::uint32_t releases);
 // The same cut behind its collectives, to run together with another block (F&B).
 std::vector<BlockId> layer_forward_parts(Stage& s, const ForwardMode& mode);
-std::vector<BlockId> layer_backward_parts(Stage& s, std::uint32_t releases);
+std::vector<BlockId> layer_backward_parts(Stage& s, UnitKind kind, std::uint32_t releases);
 BlockId layer_weight_gradients(Stage& s);  // the rest
 // Marks so in a block; `ahead`: those of later layers, else of earlier ones.
 void release_layers(Stage& s, BlockBuilder& b, std::uint32_t releases, bool ahead);
@@ -63,6 +66,8 @@ struct LayerTensors {
   Tensor norm1, qkv, normed_qk, out, lse, probabilities, probability_mask, dropped, branch1, mask1;
   Tensor exchanged, exchanged_out;  // q, k, v and the output of this rank's heads (ulysses)
   Tensor middle, norm2, up, activated, branch2, mask2;
+  ExpertTensors experts;
+  LatentTensors latent;
 };
 LayerTensors layer_tensors(Stage& s, BlockBuilder& b, Life life, Life linear_inputs_life);
 inline LayerTensors layer_tensors(Stage& s, BlockBuilder& b, Life life) { return layer_tensors(s, b, life, life); }
@@ -82,6 +87,10 @@ KernelShape attention_shape(const Stage& s);
 KernelShape norm_shape(const Stage& s);
 KernelShape dropout_shape(const Stage& s);
 KernelShape activation_shape(const Stage& s);
+
+// Backward of a column-parallel GEMM with input `x`, rows of the residual stream; returns the gradient of x.
+Tensor column_parallel_backward(Stage& s, BlockBuilder& b, const std::string& name, Tensor dy, Tensor x, Tensor w,
+                                Tensor dw);
 
 // Scores, softmax and dropout of separate attention kernels; selective recomputation runs them again.
 void write_probabilities(Stage& s, BlockBuilder& b, const LayerTensors& t);

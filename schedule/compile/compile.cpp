@@ -10,6 +10,7 @@
 #include "schedule/compile/program_writer.h"
 #include "schedule/compile/stage.h"
 #include "schedule/compile/stage_times.h"
+#include "schedule/expert_rows.h"
 
 namespace orrery::schedule {
 namespace {
@@ -31,8 +32,13 @@ bool needs_backward_group(const scenarios::Parallel& p) {
 }
 
 // Groups that only some plans have; see kind_of_group.
-void append_further(std::vector<Group>& groups, const scenarios::Parallel& p) {
+void append_further(std::vector<Group>& groups, const scenarios::Parallel& p, bool experts) {
   if (needs_backward_group(p)) groups.push_back(axis("pipe_backward", p.pp_stride, p.pp));
+  if (experts) {
+    if (p.ep > 1) groups.push_back(axis("expert", p.ep_stride, p.ep));
+    if (p.etp > 1) groups.push_back(axis("expert_tensor", p.etp_stride, p.etp));
+    if (p.edp > 1) groups.push_back(axis("expert_data", p.edp_stride, p.edp));
+  }
   if (p.cp > 1) {
     // Heads are exchanged inside, between neighbours; the ring is among those that are left.
     if (p.cp > p.ulysses) groups.push_back(axis("context", p.cp_stride * p.ulysses, p.cp / p.ulysses));
@@ -52,7 +58,7 @@ std::vector<Group> groups_of(const scenarios::Scenario& scenario) {
     ends.step = p.pp - 1;
   }
   groups.push_back(ends);
-  append_further(groups, p);
+  append_further(groups, p, scenario.model.experts.count > 0);
   append_shard_groups(scenario, groups);
   return groups;
 }
@@ -104,6 +110,8 @@ Schedule compile(const scenarios::Scenario& scenario) {
   schedule.name = scenario.name;
   schedule.world = p.world();
   schedule.groups = groups_of(scenario);
+  if (scenario.model.experts.count > 0)
+    schedule.expert_rows = {.reserved = reserved_rows(scenario), .drawn = drawn_rows(scenario)};
   schedule.program_group = schedule.groups[kPipe];
   schedule.microbatches = t.microbatches;
   schedule.model = scenario.model;

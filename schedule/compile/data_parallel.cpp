@@ -8,8 +8,7 @@
 namespace orrery::schedule {
 namespace {
 
-std::int64_t dp(const Stage& s) { return s.replicas(); }
-std::int64_t shards(const Stage& s) { return s.shard.shards; }
+std::int64_t dp(const Stage& s, UnitKind kind) { return s.replicas(kind); }
 
 Stream reduce_stream(const Stage& s) {
   return s.scenario.overlap.gradient_reduce ? Stream::data : Stream::compute;
@@ -25,10 +24,10 @@ Range part(std::int64_t columns, std::int64_t i, std::int64_t n) {
 }
 
 // Shard i of the full vector is row i of [shards x shard]; a piece is a range of columns of every row.
-void add_shard_views(Stage& s, std::vector<Operand>& views, Tensor full, Range piece, bool gathers) {
-  const Tensor rows = reshaped(full, shards(s), full.count() / shards(s));
+void add_shard_views(std::int64_t shards, std::vector<Operand>& views, Tensor full, Range piece, bool gathers) {
+  const Tensor rows = reshaped(full, shards, full.count() / shards);
   const Tensor all = columns_of(rows, piece.from, piece.count);
-  const Tensor own = columns_of(own_shard(full, shards(s)), piece.from, piece.count);
+  const Tensor own = columns_of(own_shard(full, shards), piece.from, piece.count);
   views.push_back(in(Role::x, gathers ? own : all));
   views.push_back(out(Role::y, gathers ? all : own));
 }
@@ -39,8 +38,8 @@ std::vector<Operand> reduction_views(Stage& s, BlockBuilder& b, UnitKind kind, s
   std::vector<Operand> views;
   for (std::uint32_t u = 0; u < units; ++u) {
     const Tensor full = flat_kept(s, b, kind, s.states(kind).gradients, u);
-    if (s.zero() == 1) {
-      add_shard_views(s, views, full, part(full.count() / shards(s), i, pieces), false);
+    if (s.zero(kind) == 1) {
+      add_shard_views(s.shards(kind), views, full, part(full.count() / s.shards(kind), i, pieces), false);
     } else {
       const Range piece = part(full.columns, i, pieces);
       views.push_back(accumulate(Role::y, columns_of(full, piece.from, piece.count)));
@@ -57,7 +56,7 @@ std::vector<Operand> own_shards(const std::vector<Operand>& views) {
   return own;
 }
 
-bool has_replicas(const Stage& s) { return s.shard.replicas > 1; }
+bool has_replicas(const Stage& s, UnitKind kind) { return kind != UnitKind::experts && s.shard.replicas > 1; }
 
 // Sums what the replicas of a shard hold.
 void reduce_over_replicas(Stage& s, BlockBuilder& b, const std::vector<Operand>& shards) {
@@ -79,14 +78,14 @@ void scatter(Stage& s, BlockBuilder& b, UnitKind kind, Tensor full, Tensor sent,
   const bool itself = sent.formal == full.formal;
   if (s.scenario.compression.gradient_bits > 0)
     return scatter_quantised(s, b, {.kind = kind, .stream = reduce_stream(s), .reads_unit = itself}, sent, target);
-  const Tensor rows = reshaped(sent, s.shard.shards, target.columns);
+  const Tensor rows = reshaped(sent, s.shards(kind), target.columns);
   const std::int64_t pieces = pieces_per_unit(s, kind);
   for (std::int64_t i = 0; i < pieces; ++i) {
     const Range piece = part(target.columns, i, pieces);
     b.add(OpKind::reduce_scatter, {in(Role::x, columns_of(rows, piece.from, piece.count)),
                                    out(Role::y, columns_of(target, piece.from, piece.count))})
         .on(reduce_stream(s))
-        .group(s.shard.shard_group);
+        .group(s.shard_group(kind));
     if (i == 0 && itself) b.wait(done(s, b, kind));
     if (i == pieces - 1 && itself) b.record(full.formal);
   }
@@ -102,7 +101,7 @@ void reduce_to_shard(Stage& s, BlockBuilder& b, UnitKind kind, bool accumulates)
   const Tensor target =
       direct ? kept : workspace(s, b, std::string(prefix(kind)) + ".reduced", s.reduce_type, 1, kept.columns);
   scatter(s, b, kind, full, sent, target);
-  if (has_replicas(s) && (!accumulates || s.scenario.sharding.replicas_every_microbatch)) {
+  if (has_replicas(s, kind) && (!accumulates || s.scenario.sharding.replicas_every_microbatch)) {
     reduce_over_replicas(s, b, {accumulate(Role::y, target)});
     if (direct) b.record(kept.formal);
   } else if (direct && (sent.formal != full.formal || s.scenario.compression.gradient_bits > 0)) {
@@ -117,18 +116,17 @@ void reduce_to_shard(Stage& s, BlockBuilder& b, UnitKind kind, bool accumulates)
 
 }  // namespace
 
-std::uint32_t layers_per_bucket(const Stage& s) {
+std::uint32_t layers_per_bucket(const Stage& s, UnitKind kind) {
   const std::int64_t bucket = s.scenario.overlap.bucket_elements;
-  if (s.layer_units == 0) return 1;
-  if (s.zero() >= 2) return 1;
-  const std::int64_t layers = bucket == 0 ? s.layer_units : bucket / s.unit(UnitKind::layer).elements;
+  if (s.layer_units == 0 || s.zero(kind) >= 2) return 1;
+  const std::int64_t layers = bucket == 0 ? s.layer_units : bucket / s.unit(kind).elements;
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(layers, 1, s.layer_units));
 }
 
 std::int64_t pieces_per_unit(const Stage& s, UnitKind kind) {
   const std::int64_t bucket = s.scenario.overlap.bucket_elements, elements = s.unit(kind).elements;
   const std::int64_t pieces = bucket == 0 ? 1 : (elements + bucket - 1) / bucket;
-  return std::min(pieces, std::max<std::int64_t>(1, elements / dp(s)));
+  return std::min(pieces, std::max<std::int64_t>(1, elements / dp(s, kind)));
 }
 
 std::uint16_t reduced_token(Stage& s, BlockBuilder& b) {
@@ -142,19 +140,19 @@ std::uint16_t reduced_token(Stage& s, BlockBuilder& b) {
 
 BlockId reduce_gradients(Stage& s, UnitKind kind, std::uint32_t units, bool accumulates) {
   BlockBuilder b(s.schedule, s.program, "reduce_gradients", Phase::backward);
-  if (s.zero() >= 2) {
+  if (s.zero(kind) >= 2) {
     CHECK(units == 1, units);
     reduce_to_shard(s, b, kind, accumulates);
     return b.finish();
   }
   s.gradients_life.fill(Life::bound);
-  const OpKind collective = s.zero() == 1 ? OpKind::reduce_scatter : OpKind::all_reduce;
+  const OpKind collective = s.zero(kind) == 1 ? OpKind::reduce_scatter : OpKind::all_reduce;
   const std::int64_t pieces = units > 1 ? 1 : pieces_per_unit(s, kind);
   for (std::int64_t i = 0; i < pieces; ++i) {
     const std::vector<Operand> views = reduction_views(s, b, kind, units, i, pieces);
-    b.add(collective, views).on(reduce_stream(s)).group(s.zero() == 1 ? s.shard.shard_group : s.gradient_group());
+    b.add(collective, views).on(reduce_stream(s)).group(s.zero(kind) == 1 ? s.shard_group(kind) : s.gradient_group(kind));
     if (i == 0) b.wait(done(s, b, kind));  // of the first unit: the last to be ready
-    if (s.zero() == 1 && has_replicas(s)) reduce_over_replicas(s, b, own_shards(views));
+    if (s.zero(kind) == 1 && has_replicas(s, kind)) reduce_over_replicas(s, b, own_shards(views));
     b.record(reduced_token(s, b));
   }
   return b.finish();
@@ -168,9 +166,9 @@ BlockId gather_updated_weights(Stage& s, UnitKind kind, std::uint32_t units) {
     std::vector<Operand> views;
     for (std::uint32_t u = 0; u < units; ++u) {
       const Tensor full = flat_kept(s, b, kind, s.states(kind).weights, u);
-      add_shard_views(s, views, full, part(full.count() / shards(s), i, pieces), true);
+      add_shard_views(s.shards(kind), views, full, part(full.count() / s.shards(kind), i, pieces), true);
     }
-    b.add(OpKind::all_gather, views).on(stream).group(s.shard.shard_group);
+    b.add(OpKind::all_gather, views).on(stream).group(s.shard_group(kind));
     if (i > 0) continue;
     for (std::uint32_t u = 0; u < units; ++u) b.wait(flat_kept(s, b, kind, s.states(kind).weights, u).formal);
   }
@@ -191,14 +189,14 @@ BlockId reduce_replicas(Stage& s, UnitKind kind) {
 
 BlockId reduce_compressed(Stage& s, UnitKind kind) {
   BlockBuilder b(s.schedule, s.program, "reduce_compressed", Phase::backward);
-  const bool scattered = s.zero() >= 2;
+  const bool scattered = s.zero(kind) >= 2;
   s.gradients_life.fill(scattered ? Life::dies : Life::bound);
   const std::string name(prefix(kind));
   const Tensor full = flat_gradients(s, b, kind);
   const auto chosen = std::max<std::int64_t>(
       1, static_cast<std::int64_t>(s.scenario.compression.top_k * static_cast<double>(full.count())));
   const Tensor selected = workspace(s, b, name + ".selected", DataType::fp32, 2, chosen);
-  const Tensor gathered = workspace(s, b, name + ".selected_of_all", DataType::fp32, 2 * dp(s), chosen);
+  const Tensor gathered = workspace(s, b, name + ".selected_of_all", DataType::fp32, 2 * dp(s, kind), chosen);
   Tensor source = full, target = full;
   if (!scattered) {  // what is not sent is kept for the next step (Lin et al. 2018, section 3.1)
     const BufferId id = declare_once(s, {.name = name + ".residual",
@@ -216,17 +214,17 @@ BlockId reduce_compressed(Stage& s, UnitKind kind) {
       .wait(selected.formal);
   b.add(OpKind::all_gather, {in(Role::x, selected), out(Role::y, gathered)})
       .on(reduce_stream(s))
-      .group(s.gradient_group())
+      .group(s.gradient_group(kind))
       .record(selected.formal);
   KernelShape shape{.k = chosen};
-  if (s.zero() >= 1) {
-    target = scattered ? flat_kept(s, b, kind, s.states(kind).kept_gradients) : own_shard(full, dp(s));
-    shape.m = full.count() / dp(s);
+  if (s.zero(kind) >= 1) {
+    target = scattered ? flat_kept(s, b, kind, s.states(kind).kept_gradients) : own_shard(full, dp(s, kind));
+    shape.m = full.count() / dp(s, kind);
   }
-  if (!scattered) b.add(OpKind::fill, {out(Role::y, target)}).on(reduce_stream(s)).group(s.gradient_group());
+  if (!scattered) b.add(OpKind::fill, {out(Role::y, target)}).on(reduce_stream(s)).group(s.gradient_group(kind));
   b.add(OpKind::top_k_apply, {in(Role::x, gathered), accumulate(Role::y, target)}, shape)
       .on(reduce_stream(s))
-      .group(s.gradient_group())
+      .group(s.gradient_group(kind))
       .record(scattered ? target.formal : reduced_token(s, b));
   return b.finish();
 }

@@ -9,7 +9,7 @@
 namespace orrery::schedule {
 
 // Layers that one bucket holds (>= 1), and into how many messages one unit is cut (>= 1).
-std::uint32_t layers_per_bucket(const Stage& s);
+std::uint32_t layers_per_bucket(const Stage& s, UnitKind kind);
 std::int64_t pieces_per_unit(const Stage& s, UnitKind kind);
 
 // Sums the gradients of `units` consecutive units, the call's unit first (embedding and head: one).

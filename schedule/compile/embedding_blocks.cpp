@@ -122,7 +122,7 @@ BlockId embedding_backward(Stage& s, bool last) {
       .group(kTensor);
   // Without a norm the backward reads no weights; those that stayed gathered end here.
   if (s.zero() == 3 && s.keep(kUnit) != Keep::use && weights == Life::dies && !s.model().embedding_norm)
-    b.release(s.embedding.weights, {});
+    b.release(s.states(UnitKind::embedding).weights, {});
   b.end_records(done(s, b, kUnit));
   return b.finish();
 }

@@ -16,8 +16,7 @@ std::string suffix(UnitKind kind, bool backward) {
 
 // Embedding and head may be used twice in a direction, so a part that comes and goes is the layers' only.
 bool has_secondary(const Stage& s, UnitKind kind) {
-  return s.shard.secondary > 0 && s.keep(kind) == Keep::use &&
-         (kind == UnitKind::layer || s.shard.secondary_stays);
+  return s.shard.secondary > 0 && s.keep(kind) == Keep::use && (!is_end(kind) || s.shard.secondary_stays);
 }
 bool from_secondary(const Stage& s, UnitKind kind, bool backward) {
   return backward && has_secondary(s, kind);
@@ -42,12 +41,12 @@ Tensor part_tensor(Stage& s, BlockBuilder& b, UnitKind kind, const char* name, s
                                        .persistent = persistent,
                                        .elements = elements,
                                        .instances = s.unit_count(kind)});
-  return b.tensor(id, {.unit_stride = s.states(kind).unit_stride}, persistent ? Life::bound : life, 1,
+  return b.tensor(id, unit_index(s.states(kind)), persistent ? Life::bound : life, 1,
                   elements);
 }
 
 Tensor sent_shard(Stage& s, BlockBuilder& b, UnitKind kind, Life life) {
-  const std::int64_t elements = s.unit(kind).elements / s.shard.shards;
+  const std::int64_t elements = s.unit(kind).elements / s.shards(kind);
   if (s.scenario.compression.weight_bits > 0)
     return part_tensor(s, b, kind, ".weight_codes", payload_bytes(elements, quantised_weights(s)),
                        DataType::byte, life);
@@ -59,9 +58,9 @@ Tensor secondary_shard(Stage& s, BlockBuilder& b, UnitKind kind, Life life) {
 }
 // What all ranks' codes are before they are weights again: a row for each rank.
 Tensor gathered_codes(Stage& s, BlockBuilder& b, UnitKind kind, Life life) {
-  const std::int64_t payload = payload_bytes(s.unit(kind).elements / s.shard.shards, quantised_weights(s));
-  return reshaped(part_tensor(s, b, kind, ".gathered_codes", s.shard.shards * payload, DataType::byte, life),
-                  s.shard.shards, payload);
+  const std::int64_t payload = payload_bytes(s.unit(kind).elements / s.shards(kind), quantised_weights(s));
+  return reshaped(part_tensor(s, b, kind, ".gathered_codes", s.shards(kind) * payload, DataType::byte, life),
+                  s.shards(kind), payload);
 }
 
 // The shard in the type that travels.
@@ -80,6 +79,8 @@ BlockId prepare_block(Stage& s, UnitKind kind, bool backward) {
 const char* gather_name(UnitKind kind, bool backward) {
   switch (kind) {
     case UnitKind::layer:
+    case UnitKind::expert_layer:
+    case UnitKind::experts:
       return backward ? "gather_for_backward" : "gather_for_forward";
     case UnitKind::embedding:
       return "gather_embedding";
@@ -106,7 +107,7 @@ BlockId gather_block(Stage& s, UnitKind kind, const GatherMode& mode) {
                                                         : flat_weights(s, b, kind);
   b.add(OpKind::all_gather, {in(Role::x, source), out(Role::y, full)})
       .on(Stream::data)
-      .group(secondary ? s.shard.secondary_group : s.shard.shard_group);
+      .group(secondary ? s.shard.secondary_group : s.shard_group(kind));
   if (source.formal == kept.formal) b.wait(kept.formal);
   b.wait(done(s, b, kind)).record(full.formal);  // behind who used the gathered copy last
   // Of a tied embedding, that may have been the head.
@@ -123,7 +124,7 @@ BlockId unpack_block(Stage& s, UnitKind kind, bool backward) {
   const Tensor full = flat_weights(s, b, kind);
   b.add(OpKind::dequantise,
         {in(Role::x, gathered_codes(s, b, kind, Life::dies)),
-         out(Role::y, reshaped(full, s.shard.shards, full.count() / s.shard.shards))},
+         out(Role::y, reshaped(full, s.shards(kind), full.count() / s.shards(kind)))},
         quantised_weights(s))
       .on(Stream::data)
       .record(full.formal);
@@ -211,24 +212,27 @@ void Gathers::gather(Run run) {
   if (on_host)
     emit_("limit." + std::to_string(behind), run.first,
           [&] { return limit_block(stage_, backward_, behind); });
-  const std::string name = suffix(UnitKind::layer, backward_);
+  for (const UnitKind part : stage_.parts_of(run.first))
+    if (stage_.zero(part) == 3) gather_part(run, part, limited && !on_host ? behind : 0);
+}
+
+void Gathers::gather_part(Run run, UnitKind kind, int behind) {
+  const std::string name = suffix(kind, backward_);
   const auto each = [&](const std::string& key, const std::function<BlockId(std::uint32_t)>& write) {
     for (std::uint32_t i = 0; i < run.count; ++i)
       emit_(key + (i + 1 < run.count ? ".more" : "") + (i > 0 ? ".next" : ""), run.first + i,
             [&] { return write(i); });
   };
-  if (prepares(stage_, UnitKind::layer, backward_))
-    each("prepare." + name, [&](std::uint32_t) { return prepare_block(stage_, UnitKind::layer, backward_); });
-  const bool on_device = limited && !on_host;
-  each("gather." + name + (on_device ? ".limited" + std::to_string(behind) : ""), [&](std::uint32_t i) {
-    return gather_block(
-        stage_, UnitKind::layer,
-        {.backward = backward_, .grouped = i + 1 < run.count, .behind = on_device && i == 0 ? behind : 0});
+  if (prepares(stage_, kind, backward_))
+    each("prepare." + name, [&](std::uint32_t) { return prepare_block(stage_, kind, backward_); });
+  each("gather." + name + (behind != 0 ? ".limited" + std::to_string(behind) : ""), [&](std::uint32_t i) {
+    return gather_block(stage_, kind,
+                        {.backward = backward_, .grouped = i + 1 < run.count, .behind = i == 0 ? behind : 0});
   });
-  if (quantises(stage_, UnitKind::layer, backward_))
-    each("unpack." + name, [&](std::uint32_t) { return unpack_block(stage_, UnitKind::layer, backward_); });
-  if (keeps_secondary(stage_, UnitKind::layer, backward_) && !stays_live(run))
-    each("keep." + name, [&](std::uint32_t) { return keep_block(stage_, UnitKind::layer); });
+  if (quantises(stage_, kind, backward_))
+    each("unpack." + name, [&](std::uint32_t) { return unpack_block(stage_, kind, backward_); });
+  if (keeps_secondary(stage_, kind, backward_) && !stays_live(run))
+    each("keep." + name, [&](std::uint32_t) { return keep_block(stage_, kind); });
 }
 
 std::uint32_t Gathers::released_by(std::uint32_t layer, bool backward, bool last) const {

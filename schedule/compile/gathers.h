@@ -42,6 +42,7 @@ class Gathers {
   bool gathers(UnitKind kind, bool backward, bool first) const;
   bool stays_live(Run run) const;  // from its forward to its backward, though others do not
   void gather(Run run);
+  void gather_part(Run run, UnitKind kind, int behind);  // the layers', or their experts'
   void gather_end(UnitKind kind, bool backward);
 
   Stage& stage_;

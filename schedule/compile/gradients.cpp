@@ -7,14 +7,14 @@ namespace orrery::schedule {
 
 void begin_gradients(Stage& s, BlockBuilder& b, UnitKind kind) {
   s.gradients_life[static_cast<std::size_t>(kind)] = s.accumulates_whole() ? Life::bound : Life::born;
-  if (s.zero() < 2 || s.accumulates_whole()) return;
+  if (s.zero(kind) < 2 || s.accumulates_whole()) return;
   const Tensor gradients = flat_gradients(s, b, kind);
   b.begin_after(gradients.formal);
   b.add(OpKind::fill, {out(Role::y, gradients)});
 }
 
 bool sync_replicated_block(Stage& s, UnitKind kind, BlockId& block) {
-  if (!s.tensor_parallel()) return false;
+  if (!s.tensor_parallel() || kind == UnitKind::experts) return false;
   const Unit& unit = s.unit(kind);
   BlockBuilder b(s.schedule, s.program, "sync_replicated_gradients", Phase::backward);
   s.gradients_life.fill(Life::bound);

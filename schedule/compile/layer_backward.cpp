@@ -15,16 +15,14 @@
 namespace orrery::schedule {
 namespace {
 
-constexpr UnitKind kLayer = UnitKind::layer;
-
 // The gradient of norm `name`, at whose output it is `dy`; added to `dx` or, with `fresh`, written to it.
 void norm_backward(Stage& s, BlockBuilder& b, const std::string& name, Tensor dy, Tensor x, Tensor dx,
                    bool fresh) {
   b.add(OpKind::norm_backward,
-        {in(Role::dy, dy), in(Role::x, x), in(Role::w, weight_of(s, b, kLayer, name + ".weight")),
+        {in(Role::dy, dy), in(Role::x, x), in(Role::w, weight_of(s, b, s.layer_kind, name + ".weight")),
          fresh ? out(Role::dx, dx) : accumulate(Role::dx, dx),
-         accumulate(Role::dw, gradient_of(s, b, kLayer, name + ".weight")),
-         accumulate(Role::dbias, gradient_of(s, b, kLayer, name + ".bias"))},
+         accumulate(Role::dw, gradient_of(s, b, s.layer_kind, name + ".weight")),
+         accumulate(Role::dbias, gradient_of(s, b, s.layer_kind, name + ".bias"))},
         norm_shape(s));
 }
 
@@ -45,7 +43,7 @@ Tensor branch_gradient(Stage& s, BlockBuilder& b, const std::string& branch, con
 // one.
 Tensor enter_branch(Stage& s, BlockBuilder& b, const std::string& name, const std::string& bias, Tensor dh,
                     Tensor mask, Tensor kept, const std::string& post_norm) {
-  const Tensor dbias = gradient_of(s, b, kLayer, bias);
+  const Tensor dbias = gradient_of(s, b, s.layer_kind, bias);
   Tensor d = dh;
   if (mask.exists()) {
     d = kept.exists() ? workspace(s, b, name + ".dbranch", s.activation_type, dh.rows, dh.columns)
@@ -66,17 +64,20 @@ void weight_gradient(BlockBuilder& b, Tensor dy, Tensor x, Tensor dw) {
   b.add(OpKind::gemm, {in(Role::dy, dy), in(Role::x, x), accumulate(Role::dw, dw)}, weight_gradient_gemm(dy, x));
 }
 
-// Backward of a column-parallel GEMM whose input is the norm's output `x`; returns the gradient of x.
+}  // namespace
+
 Tensor column_parallel_backward(Stage& s, BlockBuilder& b, const std::string& name, Tensor dy, Tensor x,
                                 Tensor w, Tensor dw) {
   const Stream stream = hidden_stream(s);
   const Tensor full_x = s.splits_backward ? Tensor{} : gather_rows(s, b, x, name + ".regathered", stream);
-  const Tensor partial = workspace(s, b, name + ".dpartial", s.activation_type, s.z.tokens, s.z.hidden);
+  const Tensor partial = workspace(s, b, name + ".dpartial", s.activation_type, s.z.tokens, x.columns);
   b.add(OpKind::gemm, {in(Role::dy, dy), in(Role::w, w), out(Role::dx, partial)}, input_gradient_gemm(dy, w));
   const Tensor dx = reduce_rows(s, b, partial, name + ".dreduced", stream);
   if (!s.splits_backward) weight_gradient(b, dy, full_x, dw);
   return dx;
 }
+
+namespace {
 
 // The gradient of a row-parallel layer's whole output, `d` being the rank's rows of it or, without sequence
 // parallelism, all: where it is the residual gradient itself, which goes on changing, a copy is kept.
@@ -95,33 +96,43 @@ Tensor whole_output_gradient(Stage& s, BlockBuilder& b, const std::string& name,
 // Backward of a row-parallel GEMM with output gradient `dy` and input `x`; returns its gradient.
 Tensor row_parallel_backward(Stage& s, BlockBuilder& b, const std::string& name, const std::string& weight,
                              Tensor dy, Tensor x) {
-  const Tensor w = weight_of(s, b, kLayer, weight);
+  const Tensor w = weight_of(s, b, s.layer_kind, weight);
   const Tensor dx = workspace(s, b, name + ".dinput", s.activation_type, x.rows, x.columns);
   b.add(OpKind::gemm, {in(Role::dy, dy), in(Role::w, w), out(Role::dx, dx)}, input_gradient_gemm(dy, w));
-  if (!s.splits_backward) weight_gradient(b, dy, x, gradient_of(s, b, kLayer, weight));
+  if (!s.splits_backward) weight_gradient(b, dy, x, gradient_of(s, b, s.layer_kind, weight));
   return dx;
 }
 
 const char* first_of_mlp(const Stage& s) { return models::gated(s.model().activation) ? "mlp.gate" : "mlp.up"; }
 
-Tensor mlp_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor dh, Tensor input) {
+// From the gradient of the MLP's (or the shared experts') output to that of its input.
+Tensor mlp_core_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor branch, Tensor dh, Tensor input) {
   const bool fused = s.scenario.kernels.fused_elementwise;
   const std::string first = first_of_mlp(s);
-  const Tensor branch = enter_branch(s, b, "mlp", "mlp.down_bias", dh, t.mask2, t.branch2, "post_norm2");
-  const Tensor dactivated = row_parallel_backward(s, b, "mlp.down", "mlp.down",
-                                                  whole_output_gradient(s, b, "mlp", branch, dh), t.activated);
+  const std::string name = s.layer_kind == UnitKind::expert_layer ? "shared" : "mlp";
+  const Tensor dactivated = row_parallel_backward(s, b, name + ".down", "mlp.down",
+                                                  whole_output_gradient(s, b, name, branch, dh), t.activated);
   const bool biased = s.model().mlp_bias;
-  const Tensor bias = biased ? weight_of(s, b, kLayer, first + "_bias", "mlp.up_bias") : Tensor{};
-  const Tensor dbias = biased ? gradient_of(s, b, kLayer, first + "_bias", "mlp.up_bias") : Tensor{};
-  const Tensor dup = output_gradient(s, b, "mlp.dup", s.z.up, Life::born);
+  const Tensor bias = biased ? weight_of(s, b, s.layer_kind, first + "_bias", "mlp.up_bias") : Tensor{};
+  const Tensor dbias = biased ? gradient_of(s, b, s.layer_kind, first + "_bias", "mlp.up_bias") : Tensor{};
+  const Tensor dup = output_gradient(s, b, name + ".dup", t.up.columns, Life::born);
   b.add(OpKind::activation_backward,
         {in(Role::dy, dactivated), in(Role::x, t.up), in(Role::bias, fused ? bias : Tensor{}),
          out(Role::dx, dup), accumulate(Role::dbias, fused ? dbias : Tensor{})},
         activation_shape(s));
   if (!fused && dbias.exists())
     b.add(OpKind::bias_backward, {in(Role::dy, dup), accumulate(Role::dbias, dbias)});
-  return column_parallel_backward(s, b, "mlp.up", dup, input, weight_of(s, b, kLayer, first, "mlp.up"),
-                                  gradient_of(s, b, kLayer, first, "mlp.up"));
+  return column_parallel_backward(s, b, name + ".up", dup, input, weight_of(s, b, s.layer_kind, first, "mlp.up"),
+                                  gradient_of(s, b, s.layer_kind, first, "mlp.up"));
+}
+
+Tensor mlp_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor dh, Tensor input) {
+  const Tensor branch = enter_branch(s, b, "mlp", "mlp.down_bias", dh, t.mask2, t.branch2, "post_norm2");
+  if (s.layer_kind != UnitKind::expert_layer) return mlp_core_backward(s, b, t, branch, dh, input);
+  const Tensor dx = experts_backward(s, b, t.experts, branch, input);
+  if (t.up.exists())
+    b.add(OpKind::add, {in(Role::x, mlp_core_backward(s, b, t, branch, dh, input)), accumulate(Role::y, dx)});
+  return dx;
 }
 
 void fused_core_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor dout,
@@ -181,8 +192,8 @@ void head_norms_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, const
   const QueryKeyValue raw = split(s, t.qkv);
   const auto one = [&](const std::string& name, Tensor dy, Tensor x, Tensor dx) {
     b.add(OpKind::head_norm_backward,
-          {in(Role::dy, dy), in(Role::x, x), in(Role::w, weight_of(s, b, kLayer, name)), out(Role::dx, dx),
-           accumulate(Role::dw, gradient_of(s, b, kLayer, name))},
+          {in(Role::dy, dy), in(Role::x, x), in(Role::w, weight_of(s, b, s.layer_kind, name)), out(Role::dx, dx),
+           accumulate(Role::dw, gradient_of(s, b, s.layer_kind, name))},
           attention_shape(s));
   };
   one("attention.query_norm", behind.q, raw.q, raw_gradient.q);
@@ -192,8 +203,11 @@ void head_norms_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, const
 Tensor attention_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor dh) {
   const Tensor branch =
       enter_branch(s, b, "attention", "attention.out_bias", dh, t.mask1, t.branch1, "post_norm1");
-  const Tensor dout = row_parallel_backward(s, b, "attention.projection", "attention.out",
-                                            whole_output_gradient(s, b, "attention", branch, dh), t.out);
+  const bool latent = s.model().latent.kv_rank > 0;
+  const Tensor whole = whole_output_gradient(s, b, "attention", branch, dh);
+  const Tensor heads = latent ? resized_heads(s, b, "attention.trimmed", t.out, false) : t.out;
+  Tensor dout = row_parallel_backward(s, b, "attention.projection", "attention.out", whole, heads);
+  if (latent) dout = resized_heads(s, b, "attention.dpadded", dout, true);
   const Tensor dqkv = output_gradient(s, b, "dqkv", s.z.query + 2 * s.z.kv, Life::born);
   const QueryKeyValue raw = split(s, dqkv);
   QueryKeyValue behind = raw;
@@ -206,29 +220,35 @@ Tensor attention_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tens
     fused_core_backward(s, b, t, dout, behind);
   else
     separate_core_backward(s, b, t, dout, behind);
+  if (latent) return latent_qkv_backward(s, b, t.latent, dqkv, t.norm1);
   if (s.model().position == models::PositionKind::rotary)
     b.add(OpKind::rotary_backward, {accumulate(Role::dq, behind.q), accumulate(Role::dk, behind.k)},
           attention_shape(s));
   if (s.model().qk_norm) head_norms_backward(s, b, t, behind, raw);
   if (s.model().qkv_bias)
     b.add(OpKind::bias_backward,
-          {in(Role::dy, dqkv), accumulate(Role::dbias, gradient_of(s, b, kLayer, "attention.query_bias",
+          {in(Role::dy, dqkv), accumulate(Role::dbias, gradient_of(s, b, s.layer_kind, "attention.query_bias",
                                                                    "attention.value_bias"))});
   return column_parallel_backward(s, b, "attention.qkv", dqkv, t.norm1,
-                                  weight_of(s, b, kLayer, "attention.query", "attention.value"),
-                                  gradient_of(s, b, kLayer, "attention.query", "attention.value"));
+                                  weight_of(s, b, s.layer_kind, "attention.query", "attention.value"),
+                                  gradient_of(s, b, s.layer_kind, "attention.query", "attention.value"));
 }
 
 }  // namespace
 
 namespace {
 
-BlockBuilder backward_block(Stage& s, std::uint32_t releases) {
-  BlockBuilder b(s.schedule, s.program, "layer.backward", Phase::backward);
+BlockBuilder backward_block(Stage& s, UnitKind kind, std::uint32_t releases) {
+  BlockBuilder b(s.schedule, s.program, kind == UnitKind::layer ? "layer.backward" : "expert_layer.backward",
+                 Phase::backward);
+  s.layer_kind = kind;
   s.weights_life.fill(releases > 0 ? Life::dies : Life::bound);
-  begin_gradients(s, b, kLayer);
+  const bool experts = kind == UnitKind::expert_layer;
+  begin_gradients(s, b, kind);
+  if (experts) begin_gradients(s, b, UnitKind::experts);
   const Tensor x = hidden_of_layer(s, b, 0, Life::dies), dh = hidden_gradient(s, b, Life::bound);
-  b.begin_after(flat_weights(s, b, kLayer).formal);
+  b.begin_after(flat_weights(s, b, kind).formal);
+  if (experts) b.begin_after(flat_weights(s, b, UnitKind::experts).formal);
   b.begin_after(dh.formal);
   const LayerTensors t = layer_tensors(s, b, Life::dies, s.splits_backward ? Life::bound : Life::dies);
   if (s.model().parallel_block) {
@@ -250,31 +270,34 @@ BlockBuilder backward_block(Stage& s, std::uint32_t releases) {
 
 }  // namespace
 
-BlockId layer_backward(Stage& s, std::uint32_t releases) { return backward_block(s, releases).finish(); }
+BlockId layer_backward(Stage& s, UnitKind kind, std::uint32_t releases) {
+  return backward_block(s, kind, releases).finish();
+}
 
-std::vector<BlockId> layer_backward_parts(Stage& s, std::uint32_t releases) {
+std::vector<BlockId> layer_backward_parts(Stage& s, UnitKind kind, std::uint32_t releases) {
   s.joined = true;
-  BlockBuilder b = backward_block(s, releases);
+  BlockBuilder b = backward_block(s, kind, releases);
   s.joined = false;
   return b.finish_parts();
 }
 
 BlockId layer_weight_gradients(Stage& s) {
   BlockBuilder b(s.schedule, s.program, "layer.weight_gradients", Phase::weight_gradient);
+  s.layer_kind = UnitKind::layer;
   s.gradients_life.fill(Life::bound);
   const LinearInputs x = linear_inputs(s, b, Life::dies);
   const std::string first = first_of_mlp(s);
   const auto kept = [&](const std::string& name, std::int64_t columns) {
     return output_gradient(s, b, name, columns, Life::dies);
   };
-  weight_gradient(b, kept("mlp.doutput", s.z.hidden), x.activated, gradient_of(s, b, kLayer, "mlp.down"));
+  weight_gradient(b, kept("mlp.doutput", s.z.hidden), x.activated, gradient_of(s, b, s.layer_kind, "mlp.down"));
   const Tensor up_input = gather_rows(s, b, x.norm2.exists() ? x.norm2 : x.norm1, "mlp.up.regathered");
-  weight_gradient(b, kept("mlp.dup", s.z.up), up_input, gradient_of(s, b, kLayer, first, "mlp.up"));
-  weight_gradient(b, kept("attention.doutput", s.z.hidden), x.out, gradient_of(s, b, kLayer, "attention.out"));
+  weight_gradient(b, kept("mlp.dup", s.z.up), up_input, gradient_of(s, b, s.layer_kind, first, "mlp.up"));
+  weight_gradient(b, kept("attention.doutput", s.z.hidden), x.out, gradient_of(s, b, s.layer_kind, "attention.out"));
   const Tensor qkv_input =
       x.norm2.exists() ? gather_rows(s, b, x.norm1, "attention.qkv.regathered") : up_input;  // shared norm
   weight_gradient(b, kept("dqkv", s.z.query + 2 * s.z.kv), qkv_input,
-                  gradient_of(s, b, kLayer, "attention.query", "attention.value"));
+                  gradient_of(s, b, s.layer_kind, "attention.query", "attention.value"));
   lower_products(s, b);
   b.end_records(layer_done(s, b));
   return b.finish();

@@ -39,6 +39,8 @@ KernelShape attention_shape(const Stage& s) {
           .heads = static_cast<std::int32_t>(s.z.heads),
           .kv_heads = static_cast<std::int32_t>(s.z.kv_heads),
           .head_dim = static_cast<std::int32_t>(s.z.head_dim),
+          .value_dim = static_cast<std::int32_t>(s.model().latent.value_dim),
+          .rope_dim = static_cast<std::int32_t>(s.model().latent.rope_dim),
           .causal = true,
           .alibi = s.model().position == models::PositionKind::alibi,
           .dropout = s.scenario.training.dropout};
@@ -93,6 +95,7 @@ LayerTensors layer_tensors(Stage& s, BlockBuilder& b, Life life, Life linear_inp
   };
   LayerTensors t;
   t.norm1 = row("norm1", linear_inputs_life);
+  if (s.model().latent.kv_rank > 0) t.latent = latent_tensors(s, b, life);
   add_qkv(s, b, life, t);
   const std::int64_t score_rows = z.batch * z.heads * z.sequence;
   if (kernels.fused_attention) {
@@ -112,8 +115,16 @@ LayerTensors layer_tensors(Stage& s, BlockBuilder& b, Life life, Life linear_inp
   if (dropout) t.mask1 = layer_tensor(s, b, "mask1", DataType::byte, life, z.local_tokens, z.hidden);
   if (!parallel) t.middle = row("middle", life);
   if (!(parallel && s.model().shared_norm)) t.norm2 = row("norm2", linear_inputs_life);
-  t.up = layer_tensor(s, b, "mlp.up", type, life, z.tokens, z.up);
-  t.activated = layer_tensor(s, b, "mlp.activated", type, linear_inputs_life, z.tokens, z.ffn);
+  if (s.layer_kind == UnitKind::expert_layer) {
+    t.experts = expert_tensors(s, b, life);
+    if (z.shared_ffn > 0) {
+      t.up = layer_tensor(s, b, "shared.up", type, life, z.tokens, z.shared_up);
+      t.activated = layer_tensor(s, b, "shared.activated", type, life, z.tokens, z.shared_ffn);
+    }
+  } else {
+    t.up = layer_tensor(s, b, "mlp.up", type, life, z.tokens, z.up);
+    t.activated = layer_tensor(s, b, "mlp.activated", type, linear_inputs_life, z.tokens, z.ffn);
+  }
   if (s.model().post_norms) t.branch2 = row("branch2", life);
   if (dropout) t.mask2 = layer_tensor(s, b, "mask2", DataType::byte, life, z.local_tokens, z.hidden);
   return t;
@@ -166,16 +177,16 @@ namespace {
 
 Tensor norm(Stage& s, BlockBuilder& b, const std::string& name, Tensor x, Tensor y) {
   b.add(OpKind::norm_forward,
-        {in(Role::x, x), in(Role::w, weight_of(s, b, UnitKind::layer, name + ".weight")),
-         in(Role::bias, weight_of(s, b, UnitKind::layer, name + ".bias")), out(Role::y, y)},
+        {in(Role::x, x), in(Role::w, weight_of(s, b, s.layer_kind, name + ".weight")),
+         in(Role::bias, weight_of(s, b, s.layer_kind, name + ".bias")), out(Role::y, y)},
         norm_shape(s));
   return y;
 }
 
 void write_qkv(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x) {
-  const Tensor w = weight_of(s, b, UnitKind::layer, "attention.query", "attention.value");
+  const Tensor w = weight_of(s, b, s.layer_kind, "attention.query", "attention.value");
   const Tensor bias = s.model().qkv_bias
-                          ? weight_of(s, b, UnitKind::layer, "attention.query_bias", "attention.value_bias")
+                          ? weight_of(s, b, s.layer_kind, "attention.query_bias", "attention.value_bias")
                           : Tensor{};
   b.add(OpKind::gemm, {in(Role::x, x), in(Role::w, w), in(Role::bias, bias), out(Role::y, t.qkv)},
         forward_gemm(x, w));
@@ -183,11 +194,11 @@ void write_qkv(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x) {
   if (t.normed_qk.exists()) {
     const KernelShape shape = attention_shape(s);
     b.add(OpKind::head_norm_forward,
-          {in(Role::x, raw.q), in(Role::w, weight_of(s, b, UnitKind::layer, "attention.query_norm")),
+          {in(Role::x, raw.q), in(Role::w, weight_of(s, b, s.layer_kind, "attention.query_norm")),
            out(Role::y, a.q)},
           shape);
     b.add(OpKind::head_norm_forward,
-          {in(Role::x, raw.k), in(Role::w, weight_of(s, b, UnitKind::layer, "attention.key_norm")),
+          {in(Role::x, raw.k), in(Role::w, weight_of(s, b, s.layer_kind, "attention.key_norm")),
            out(Role::y, a.k)},
           shape);
   }
@@ -197,7 +208,11 @@ void write_qkv(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x) {
 
 // From norm1's output, gathered, to the output projection's partial sums.
 Tensor write_attention(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x) {
-  write_qkv(s, b, t, x);
+  const bool latent = s.model().latent.kv_rank > 0;
+  if (latent)
+    write_latent_qkv(s, b, t.latent, t.norm1, t.qkv);
+  else
+    write_qkv(s, b, t, x);
   if (s.context_parallel()) {
     write_context_attention(s, b, t, t.out);
   } else if (s.scenario.kernels.fused_attention) {
@@ -208,9 +223,10 @@ Tensor write_attention(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor 
           {in(Role::x, t.dropped), in(Role::v, attention_inputs(s, t).v), out(Role::o, t.out)},
           attention_shape(s));
   }
-  const Tensor w = weight_of(s, b, UnitKind::layer, "attention.out");
+  const Tensor heads = latent ? resized_heads(s, b, "attention.trimmed", t.out, false) : t.out;
+  const Tensor w = weight_of(s, b, s.layer_kind, "attention.out");
   const Tensor partial = workspace(s, b, "attention.partial", s.activation_type, s.z.tokens, s.z.hidden);
-  b.add(OpKind::gemm, {in(Role::x, t.out), in(Role::w, w), out(Role::y, partial)}, forward_gemm(t.out, w));
+  b.add(OpKind::gemm, {in(Role::x, heads), in(Role::w, w), out(Role::y, partial)}, forward_gemm(heads, w));
   return partial;
 }
 
@@ -218,8 +234,8 @@ Tensor write_attention(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor 
 // `sum`. With fused elementwise kernels the bias is added by the activation, else by the GEMM.
 Tensor write_mlp(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x, Tensor sum = {}) {
   const bool gated = models::gated(s.model().activation);
-  const Tensor w = weight_of(s, b, UnitKind::layer, gated ? "mlp.gate" : "mlp.up", "mlp.up");
-  const Tensor bias = s.model().mlp_bias ? weight_of(s, b, UnitKind::layer,
+  const Tensor w = weight_of(s, b, s.layer_kind, gated ? "mlp.gate" : "mlp.up", "mlp.up");
+  const Tensor bias = s.model().mlp_bias ? weight_of(s, b, s.layer_kind,
                                                      gated ? "mlp.gate_bias" : "mlp.up_bias", "mlp.up_bias")
                                          : Tensor{};
   const bool fused = s.scenario.kernels.fused_elementwise;
@@ -229,7 +245,7 @@ Tensor write_mlp(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x, Ten
   b.add(OpKind::activation_forward,
         {in(Role::x, t.up), in(Role::bias, fused ? bias : Tensor{}), out(Role::y, t.activated)},
         activation_shape(s));
-  const Tensor down = weight_of(s, b, UnitKind::layer, "mlp.down");
+  const Tensor down = weight_of(s, b, s.layer_kind, "mlp.down");
   const Tensor partial =
       sum.exists() ? sum : workspace(s, b, "mlp.partial", s.activation_type, s.z.tokens, s.z.hidden);
   b.add(OpKind::gemm,
@@ -276,17 +292,28 @@ Tensor post_norm(Stage& s, BlockBuilder& b, const std::string& name, Tensor x, T
   return norm(s, b, name, kept, y);
 }
 
+// Of a layer with experts, the shared ones are the MLP.
+Tensor write_mlp_or_experts(Stage& s, BlockBuilder& b, const LayerTensors& t) {
+  const auto mlp = [&] {
+    return reduce_rows(s, b, write_mlp(s, b, t, gather_rows(s, b, t.norm2, "gathered_norm2")), "mlp.reduced");
+  };
+  if (s.layer_kind != UnitKind::expert_layer) return mlp();
+  const Tensor y = write_experts(s, b, t.experts, t.norm2);
+  if (t.up.exists()) b.add(OpKind::add, {in(Role::x, mlp()), accumulate(Role::y, y)});
+  return y;
+}
+
 void write_sequential(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x, Tensor y) {
   norm(s, b, "norm1", x, t.norm1);
-  Tensor branch = reduce_rows(s, b, write_attention(s, b, t, gather_rows(s, b, t.norm1, "gathered_norm1")),
-                              "attention.reduced");
+  const Tensor x1 = s.model().latent.kv_rank > 0 ? t.norm1 : gather_rows(s, b, t.norm1, "gathered_norm1");
+  Tensor branch = reduce_rows(s, b, write_attention(s, b, t, x1), "attention.reduced");
   branch = post_norm(s, b, "post_norm1", branch, t.branch1);
-  add_residual(s, b, branch, weight_of(s, b, UnitKind::layer, "attention.out_bias"), x, t.mask1, t.middle,
+  add_residual(s, b, branch, weight_of(s, b, s.layer_kind, "attention.out_bias"), x, t.mask1, t.middle,
                kAttentionOutDropout);
   norm(s, b, "norm2", t.middle, t.norm2);
-  branch = reduce_rows(s, b, write_mlp(s, b, t, gather_rows(s, b, t.norm2, "gathered_norm2")), "mlp.reduced");
+  branch = write_mlp_or_experts(s, b, t);
   branch = post_norm(s, b, "post_norm2", branch, t.branch2);
-  add_residual(s, b, branch, weight_of(s, b, UnitKind::layer, "mlp.down_bias"), t.middle, t.mask2, y,
+  add_residual(s, b, branch, weight_of(s, b, s.layer_kind, "mlp.down_bias"), t.middle, t.mask2, y,
                kMlpDropout);
 }
 
@@ -298,8 +325,8 @@ void write_parallel(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x, 
   const Tensor attention = write_attention(s, b, t, x1);
   Tensor x2 = x1;
   if (t.norm2.exists()) x2 = gather_rows(s, b, norm(s, b, "norm2", x, t.norm2), "gathered_norm2");
-  const Tensor out_bias = weight_of(s, b, UnitKind::layer, "attention.out_bias");
-  const Tensor down_bias = weight_of(s, b, UnitKind::layer, "mlp.down_bias");
+  const Tensor out_bias = weight_of(s, b, s.layer_kind, "attention.out_bias");
+  const Tensor down_bias = weight_of(s, b, s.layer_kind, "mlp.down_bias");
   const bool once = !t.mask1.exists();
   const Tensor mlp = write_mlp(s, b, t, x2, once ? attention : Tensor{});
   const Tensor reduced = reduce_rows(s, b, attention, "attention.reduced");
@@ -318,19 +345,22 @@ void write_parallel(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x, 
 }  // namespace
 
 void release_layers(Stage& s, BlockBuilder& b, std::uint32_t releases, bool ahead) {
+  const UnitStates& layer = s.states(s.layer_kind);
   for (std::uint32_t i = 1; i < releases; ++i)
-    b.release(s.layer.weights, {.base = ahead ? s.layer.margin + i : s.layer.margin - i, .unit_stride = 1});
+    b.release(layer.weights, {.base = ahead ? layer.margin + i : layer.margin - i, .unit_stride = 1});
 }
 
 namespace {
 
 BlockBuilder forward_block(Stage& s, const ForwardMode& mode) {
   BlockBuilder b(s.schedule, s.program, mode.name, mode.phase);
+  s.layer_kind = mode.kind;
   s.weights_life.fill(mode.releases > 0 ? Life::dies : Life::bound);
   const Tensor x = hidden_of_layer(s, b, 0, mode.frees_input ? Life::dies : Life::bound);
   const Life output = mode.keeps_output ? Life::born : Life::local;
   const Tensor y = mode.sends_output ? hidden_outgoing(s, b, output) : hidden_of_layer(s, b, 1, output);
-  b.begin_after(flat_weights(s, b, UnitKind::layer).formal);
+  b.begin_after(flat_weights(s, b, s.layer_kind).formal);
+  if (mode.kind == UnitKind::expert_layer) b.begin_after(flat_weights(s, b, UnitKind::experts).formal);
   b.begin_after(x.formal);
   b.begin_after(y.formal);
   const LayerTensors t = layer_tensors(s, b, mode.saves ? Life::born : Life::local);

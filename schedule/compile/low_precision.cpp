@@ -98,7 +98,8 @@ class Lowering {
     const View* const w = find(d, find(d, Role::dw) != nullptr ? Role::dw : Role::w);
     if (w == nullptr) return false;
     const BufferId id = b_.formal_of(w->formal).buffer;
-    return id == stage_.layer.weights || id == stage_.layer.gradients;
+    const UnitStates& layer = stage_.states(UnitKind::layer);
+    return id == layer.weights || id == layer.gradients;
   }
 
   void lower(BlockBuilder::Draft& d) {
@@ -230,7 +231,7 @@ BlockId cast_weights(Stage& s) {
   BlockBuilder b(s.schedule, s.program, "cast_weights", Phase::setup);
   const Unit& unit = s.unit(UnitKind::layer);
   const BufferId low = declare_once(s, low_weights_of(s, f));
-  const Tensor weights = columns_of(flat_kept(s, b, UnitKind::layer, s.layer.weights), unit.decay_from,
+  const Tensor weights = columns_of(flat_kept(s, b, UnitKind::layer, s.states(UnitKind::layer).weights), unit.decay_from,
                                     unit.replicated_from - unit.decay_from);
   const Tensor all =
       b.tensor(low, {.unit_stride = 1}, Life::bound, 1, s.program.buffers[low.index()].elements);

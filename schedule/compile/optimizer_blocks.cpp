@@ -18,18 +18,28 @@ void add_states(Stage& s, BlockBuilder& b, UnitKind kind, std::vector<Operand>& 
     views.push_back(accumulate(Role::moment2, flat_kept(s, b, kind, states.moment2)));
 }
 
+// Experts are shared out over other groups than the rest, so their sum is kept apart until both are whole.
+Tensor norm_of_experts(Stage& s, BlockBuilder& b) {
+  const BufferId id = declare_once(s, {.name = "gradient_norm.experts",
+                                       .kind = BufferKind::workspace,
+                                       .type = DataType::fp32,
+                                       .persistent = true,
+                                       .elements = 1});
+  return b.tensor(id, {}, Life::bound, 1, 1);
+}
+
 }  // namespace
 
 Tensor own_part(Stage& s, BlockBuilder& b, UnitKind kind, BufferId buffer) {
   const Tensor t = flat_kept(s, b, kind, buffer);
   const bool whole = s.program.buffers[buffer.index()].elements == s.unit(kind).elements;
-  return s.zero() >= 1 && whole ? own_shard(t, s.shard.shards) : t;
+  return s.zero(kind) >= 1 && whole ? own_shard(t, s.shards(kind)) : t;
 }
 
 // Reduced gradients come with the event of the last reduction (ZeRO-0, 1) or of the unit's own (ZeRO-2, 3).
 void after_reduction(Stage& s, BlockBuilder& b, UnitKind kind) {
-  if (s.replicas() == 1) return;
-  if (s.zero() < 2) {
+  if (s.replicas(kind) == 1) return;
+  if (s.zero(kind) < 2) {
     b.begin_after(reduced_token(s, b));
     return;
   }
@@ -41,6 +51,7 @@ void after_reduction(Stage& s, BlockBuilder& b, UnitKind kind) {
 BlockId begin_step(Stage& s) {
   BlockBuilder b(s.schedule, s.program, "begin_step", Phase::setup);
   b.add(OpKind::fill, {out(Role::y, norm_tensor(s, b))});
+  if (s.unit_count(UnitKind::experts) > 0) b.add(OpKind::fill, {out(Role::y, norm_of_experts(s, b))});
   if (s.has_head) b.add(OpKind::fill, {out(Role::y, b.tensor(s.loss, {}, Life::bound, 1, 1))});
   return b.finish();
 }
@@ -68,20 +79,28 @@ BlockId gradient_norm(Stage& s, UnitKind kind) {
   BlockBuilder b(s.schedule, s.program, "gradient_norm", Phase::optimizer);
   after_reduction(s, b, kind);
   b.add(OpKind::gradient_norm, {in(Role::x, own_part(s, b, kind, s.states(kind).kept_gradients)),
-                                accumulate(Role::y, norm_tensor(s, b))})
-      .group(s.shard.shard_group);
+                                accumulate(Role::y, kind == UnitKind::experts ? norm_of_experts(s, b) : norm_tensor(s, b))})
+      .group(s.shard_group(kind));
   return b.finish();
 }
 
 BlockId finish_norm(Stage& s) {
   BlockBuilder b(s.schedule, s.program, "finish_norm", Phase::optimizer);
   const Tensor norm = norm_tensor(s, b);
-  const auto over = [&](std::int64_t size, std::uint8_t group) {
-    if (size > 1) b.add(OpKind::all_reduce, {accumulate(Role::y, norm)}).group(group).record(norm.formal);
+  const auto over = [&](Tensor sum, std::int64_t size, std::uint8_t group) {
+    if (size > 1) b.add(OpKind::all_reduce, {accumulate(Role::y, sum)}).group(group).record(sum.formal);
   };
-  over(s.scenario.parallel.tp, kTensor);
-  over(s.scenario.parallel.pp, kPipe);
-  if (s.zero() >= 1) over(s.shard.shards, s.shard.shard_group);
+  const scenarios::Parallel& p = s.scenario.parallel;
+  over(norm, p.tp, kTensor);
+  if (s.zero() >= 1) over(norm, s.shard.shards, s.shard.shard_group);
+  if (s.unit_count(UnitKind::experts) > 0) {
+    const Tensor experts = norm_of_experts(s, b);
+    over(experts, p.ep, find_group(s.schedule, "expert"));
+    over(experts, p.etp, find_group(s.schedule, "expert_tensor"));
+    over(experts, s.shards(UnitKind::experts), s.shard_group(UnitKind::experts));
+    b.add(OpKind::add, {in(Role::x, experts), accumulate(Role::y, norm)});
+  }
+  over(norm, p.pp, kPipe);
   // The event exists even where nothing is reduced: the device's last word on the norm.
   b.add(OpKind::cast, {in(Role::x, norm), out(Role::y, workspace(s, b, "norm.read", DataType::fp32, 1, 1))})
       .record(norm.formal);
@@ -101,7 +120,7 @@ BlockId update_weights(Stage& s, UnitKind kind) {
   add_states(s, b, kind, views);
   if (has_master) views.push_back(out(Role::w, weights));
   const OpKind op = s.scenario.training.optimizer == scenarios::Optimizer::adam ? OpKind::adam : OpKind::sgd;
-  b.add(op, views).group(s.shard.shard_group).record(weights.formal);
+  b.add(op, views).group(s.shard_group(kind)).record(weights.formal);
   return b.finish();
 }
 
@@ -126,18 +145,18 @@ BlockId update_on_host(Stage& s, UnitKind kind) {
   const bool reads_norm = s.needs_norm();
   b.add(OpKind::copy_to_host, {in(Role::x, gradients), out(Role::y, host_gradients)})
       .on(Stream::to_host)
-      .group(s.shard.shard_group)
+      .group(s.shard_group(kind))
       .wait(done(s, b, kind));
   std::vector<Operand> views{in(Role::dw, host_gradients)};
   if (reads_norm) views.push_back(in(Role::norm, norm_tensor(s, b)));
   views.push_back(accumulate(Role::master, flat_kept(s, b, kind, states.master)));
   add_states(s, b, kind, views);
   views.push_back(out(Role::w, host_weights));
-  b.add(OpKind::cpu_adam, views).on(Stream::cpu).group(s.shard.shard_group);
+  b.add(OpKind::cpu_adam, views).on(Stream::cpu).group(s.shard_group(kind));
   if (reads_norm) b.wait(norm_tensor(s, b).formal);
   b.add(OpKind::copy_to_device, {in(Role::x, host_weights), out(Role::y, weights)})
       .on(Stream::to_device)
-      .group(s.shard.shard_group)
+      .group(s.shard_group(kind))
       .record(weights.formal);
   return b.finish();
 }

@@ -55,6 +55,8 @@ class Writer {
   void recompute(std::uint32_t from, std::uint32_t to);
   void layer_done(std::uint32_t unit, std::uint32_t first_unit, bool last);
   void shard_done(UnitKind kind, std::uint32_t unit, bool last);
+  void add_to_bucket(UnitKind kind, std::uint32_t unit, std::uint32_t first_unit);
+  void experts_done(std::uint32_t unit, bool last);
   void head_done(bool last);                // its weight gradients, and what follows them
   void end_done(UnitKind kind, bool last);  // the embedding's or head's gradients are there
   void embedding_use_done();                // a last one; with all, its gradient is complete
@@ -63,6 +65,7 @@ class Writer {
   void reduce(UnitKind kind, std::uint32_t unit, std::uint32_t units);
   void reduce_all_late();
   void begin_whole();
+  std::uint32_t same_kind(std::uint32_t first, std::uint32_t most) const;
   void gather_updated();
   void sum_mirrored();
   void update();
@@ -71,10 +74,20 @@ class Writer {
   bool is_last(std::uint32_t chunk) const { return stage_.is_last(chunk); }
   bool recomputes() const { return stage_.scenario.training.recompute == scenarios::Recompute::full; }
   // Where some layers are recomputed, those that are not have a forward of their own.
-  std::string forward_name(bool saves) const {
-    return recomputes() && saves ? "layer.forward.saving" : "layer.forward";
+  std::string forward_name(UnitKind kind, bool saves) const {
+    return std::string(prefix(kind)) + (recomputes() && saves ? ".forward.saving" : ".forward");
   }
-  bool data_parallel() const { return stage_.replicas() > 1; }
+  bool data_parallel(UnitKind kind) const { return stage_.replicas(kind) > 1; }
+  static std::string backward_key(UnitKind kind, std::uint32_t parity) {
+    return std::string(prefix(kind)) + ".backward." + std::to_string(parity);
+  }
+  static std::string key_of(const std::string& what, UnitKind kind) { return what + "." + std::string(prefix(kind)); }
+  // Calls f(unit, kind) for each part of each layer.
+  template <typename F>
+  void for_layer_parts(F&& f) {
+    for (std::uint32_t u = 0; u < static_cast<std::uint32_t>(stage_.layer_units); ++u)
+      for (const UnitKind part : stage_.parts_of(u)) f(u, part);
+  }
   bool has_embedding_unit() const {
     return stage_.has_embedding || (stage_.has_head && stage_.model().tied_embeddings);
   }
@@ -120,10 +133,14 @@ void Writer::write_unit_blocks() {
   if (stage_.has_embedding) once("embedding.forward", [&] { return embedding_forward(stage_); });
   if (stage_.layer_units > 0) {
     const bool saves = stage_.recomputed_layers(0) == 0;
-    once(forward_name(saves), [&] { return layer_forward(stage_, {.name = forward_name(saves), .saves = saves}); });
-    for (const std::uint32_t parity : stage_.parity_of_chunk) {
-      stage_.gradient_parity = parity;
-      once("layer.backward." + std::to_string(parity), [&] { return layer_backward(stage_, 1); });
+    for (const UnitKind kind : {UnitKind::layer, UnitKind::expert_layer}) {
+      if (stage_.unit_count(kind) == 0) continue;
+      const ForwardMode mode{.name = forward_name(kind, saves), .kind = kind, .saves = saves};
+      once(mode.name, [&] { return layer_forward(stage_, mode); });
+      for (const std::uint32_t parity : stage_.parity_of_chunk) {
+        stage_.gradient_parity = parity;
+        once(backward_key(kind, parity), [&] { return layer_backward(stage_, kind, 1); });
+      }
     }
     if (stage_.splits_backward) once("layer.weight_gradients", [&] { return layer_weight_gradients(stage_); });
   }
@@ -227,7 +244,8 @@ void Writer::layers_forward(std::uint32_t chunk, bool first_of_chunk) {
     if (first_of_chunk && keeps_low_weights(stage_))
       call(once("cast_weights", [&] { return cast_weights(stage_); }), uses[l]);
     const bool saves = l >= stage_.recomputed_layers(chunk);
-    ForwardMode mode{.name = forward_name(saves), .saves = saves};
+    const UnitKind kind = stage_.kind_of(uses[l]);
+    ForwardMode mode{.name = forward_name(kind, saves), .kind = kind, .saves = saves};
     mode.frees_input = !saves && l % every != 0;
     mode.sends_output = stage_.chunks > 1 && l + 1 == layers &&
                         stage_.placement.next(stage_.index, chunk).kind == Hop::Kind::message;
@@ -296,10 +314,12 @@ void Writer::embedding_use_done() {
 void Writer::recompute(std::uint32_t from, std::uint32_t to) {
   for (std::uint32_t unit = from; unit < to; ++unit) {
     const bool keeps = unit + 1 < to;
-    const std::string name = keeps ? "layer.recompute" : "layer.recompute.last";
+    const UnitKind kind = stage_.kind_of(unit);
+    const std::string name = std::string(prefix(kind)) + (keeps ? ".recompute" : ".recompute.last");
     call(once(name,
               [&] {
                 return layer_forward(stage_, {.name = name,
+                                              .kind = kind,
                                               .phase = Phase::recompute,
                                               .keeps_output = keeps,
                                               .releases = 0});
@@ -336,15 +356,16 @@ void Writer::layers_backward(std::uint32_t chunk, bool whole, bool last) {
     if (run.again) recompute(first + run.begin, first + run.end);
     for (std::uint32_t l = run.end; l > run.begin; --l) {
       const std::uint32_t releases = gathers_.released_by(first + l - 1, true, last);
-      std::string key = "layer.backward." + std::to_string(stage_.parity_of_chunk[chunk]);
+      const UnitKind kind = stage_.kind_of(first + l - 1);
+      std::string key = backward_key(kind, stage_.parity_of_chunk[chunk]);
       if (releases != 1) key += ".releases" + std::to_string(releases);
       const auto whole_block = [&] {
         stage_.gradient_parity = stage_.parity_of_chunk[chunk];
-        return layer_backward(stage_, releases);
+        return layer_backward(stage_, kind, releases);
       };
       call_layer(key, first + l - 1, whole_block, [&] {
         stage_.gradient_parity = stage_.parity_of_chunk[chunk];
-        return layer_backward_parts(stage_, releases);
+        return layer_backward_parts(stage_, kind, releases);
       });
       if (!whole) continue;
       if (stage_.splits_backward) call(blocks_.at("layer.weight_gradients"), first + l - 1);
@@ -355,14 +376,29 @@ void Writer::layers_backward(std::uint32_t chunk, bool whole, bool last) {
 
 // A layer's backward is over: complete gradients go to their bucket.
 void Writer::layer_done(std::uint32_t unit, std::uint32_t first_unit, bool last) {
-  if (stage_.zero() >= 2) return shard_done(UnitKind::layer, unit, last);
-  if (!last) return;
-  sync_replicated(UnitKind::layer, unit);
-  if (!data_parallel() || !stage_.scenario.overlap.gradient_reduce) return;
+  const UnitKind kind = stage_.kind_of(unit);
+  if (stage_.zero(kind) >= 2) {
+    shard_done(kind, unit, last);
+  } else if (last) {
+    sync_replicated(kind, unit);
+    if (data_parallel(kind) && stage_.scenario.overlap.gradient_reduce) add_to_bucket(kind, unit, first_unit);
+  }
+  if (kind == UnitKind::expert_layer) experts_done(unit, last);
+}
+
+// Whole layers of one kind, the last to be ready first in the bucket.
+void Writer::add_to_bucket(UnitKind kind, std::uint32_t unit, std::uint32_t first_unit) {
   ++layers_in_bucket_;
-  if (layers_in_bucket_ < layers_per_bucket(stage_) && unit != first_unit) return;
-  reduce(UnitKind::layer, unit, layers_in_bucket_);
+  const bool goes_on = unit != first_unit && stage_.kind_of(unit - 1) == kind;
+  if (layers_in_bucket_ < layers_per_bucket(stage_, kind) && goes_on) return;
+  reduce(kind, unit, layers_in_bucket_);
   layers_in_bucket_ = 0;
+}
+
+void Writer::experts_done(std::uint32_t unit, bool last) {
+  if (stage_.zero(UnitKind::experts) >= 2) return shard_done(UnitKind::experts, unit, last);
+  if (last && data_parallel(UnitKind::experts) && stage_.scenario.overlap.gradient_reduce)
+    reduce(UnitKind::experts, unit, 1);
 }
 
 // ZeRO-2 and 3: the gradient goes to its shards, after every microbatch or after the last.
@@ -381,7 +417,7 @@ void Writer::end_done(UnitKind kind, bool last) {
   if (!last) return;
   sync_replicated(kind, unit_of(kind));
   const bool late = kind == UnitKind::embedding && stage_.tied_across;
-  if (data_parallel() && stage_.scenario.overlap.gradient_reduce && !late)
+  if (data_parallel(kind) && stage_.scenario.overlap.gradient_reduce && !late)
     reduce(kind, unit_of(kind), 1);
 }
 
@@ -414,8 +450,9 @@ void Writer::reduce(UnitKind kind, std::uint32_t unit, std::uint32_t units) {
 
 void Writer::begin() {
   microbatch_ = microbatch_step_ = 0;
-  for (std::uint32_t u = 0; u < static_cast<std::uint32_t>(stage_.layer_units); ++u)
-    call(once("zero.layer", [&] { return zero_gradients(stage_, UnitKind::layer); }), u);
+  for_layer_parts([&](std::uint32_t u, UnitKind part) {
+    call(once(key_of("zero", part), [&] { return zero_gradients(stage_, part); }), u);
+  });
   if (has_embedding_unit())
     call(once("zero.embedding", [&] { return zero_gradients(stage_, UnitKind::embedding); }),
          stage_.embedding_unit);
@@ -429,11 +466,21 @@ void Writer::begin() {
 
 void Writer::begin_whole() {
   const auto begin = [&](UnitKind kind, std::uint32_t unit) {
-    call(once("whole." + std::to_string(static_cast<int>(kind)), [&] { return begin_whole_gradients(stage_, kind); }), unit);
+    if (stage_.zero(kind) >= 2)
+      call(once("whole." + std::to_string(static_cast<int>(kind)), [&] { return begin_whole_gradients(stage_, kind); }), unit);
   };
-  for (std::uint32_t u = 0; u < static_cast<std::uint32_t>(stage_.layer_units); ++u) begin(UnitKind::layer, u);
+  for_layer_parts([&](std::uint32_t u, UnitKind part) { begin(part, u); });
   if (has_embedding_unit()) begin(UnitKind::embedding, stage_.embedding_unit);
   if (stage_.has_head) begin(UnitKind::head, stage_.head_unit);
+}
+
+// How many of the layers from `first` on, at most `most`, are of its kind.
+std::uint32_t Writer::same_kind(std::uint32_t first, std::uint32_t most) const {
+  std::uint32_t count = 1;
+  while (count < most && first + count < static_cast<std::uint32_t>(stage_.layer_units) &&
+         stage_.kind_of(first + count) == stage_.kind_of(first))
+    ++count;
+  return count;
 }
 
 // ZeRO-1 and 2. Overlapped, at the start of the step: each unit's own message, in the order of the
@@ -446,13 +493,17 @@ void Writer::gather_updated() {
          unit_of(kind));
   };
   if (has_embedding_unit()) end(UnitKind::embedding);
-  const std::uint32_t bucket = stage_.scenario.overlap.parameter_gather ? 1 : layers_per_bucket(stage_);
+  const bool overlaps = stage_.scenario.overlap.parameter_gather;
   const auto layers = static_cast<std::uint32_t>(stage_.layer_units);
-  for (std::uint32_t u = 0; u < layers; u += bucket) {
-    const std::uint32_t units = std::min(bucket, layers - u);
-    call(once("gather_updated.layer." + std::to_string(units),
-              [&] { return gather_updated_weights(stage_, UnitKind::layer, units); }),
+  for (std::uint32_t u = 0, units = 0; u < layers; u += units) {
+    const UnitKind kind = stage_.kind_of(u);
+    units = same_kind(u, overlaps ? 1 : layers_per_bucket(stage_, kind));
+    call(once(key_of("gather_updated", kind) + "." + std::to_string(units),
+              [&] { return gather_updated_weights(stage_, kind, units); }),
          u);
+    for (std::uint32_t l = u; kind == UnitKind::expert_layer && l < u + units; ++l)
+      if (stage_.zero(UnitKind::experts) > 0)
+        call(once("gather_updated.experts", [&] { return gather_updated_weights(stage_, UnitKind::experts, 1); }), l);
   }
   if (stage_.has_head) end(UnitKind::head);
 }
@@ -461,17 +512,18 @@ void Writer::gather_updated() {
 void Writer::reduce_all_late() {
   if (stage_.tied_across)
     call(once("tied", [&] { return reduce_tied_embedding(stage_); }), stage_.embedding_unit);
-  if (!data_parallel() || stage_.zero() >= 2) return;
-  if (stage_.tied_across) reduce(UnitKind::embedding, stage_.embedding_unit, 1);
+  const auto is_late = [&](UnitKind kind) { return data_parallel(kind) && stage_.zero(kind) < 2; };
+  if (is_late(UnitKind::embedding) && stage_.tied_across) reduce(UnitKind::embedding, stage_.embedding_unit, 1);
   if (stage_.scenario.overlap.gradient_reduce) return;
-  if (stage_.has_head) reduce(UnitKind::head, stage_.head_unit, 1);
-  const std::uint32_t bucket = layers_per_bucket(stage_);
-  for (auto left = static_cast<std::uint32_t>(stage_.layer_units); left > 0;) {
-    const std::uint32_t units = std::min(bucket, left);
-    left -= units;
-    reduce(UnitKind::layer, left, units);
+  if (is_late(UnitKind::head) && stage_.has_head) reduce(UnitKind::head, stage_.head_unit, 1);
+  layers_in_bucket_ = 0;
+  for (auto left = static_cast<std::uint32_t>(stage_.layer_units); left > 0; --left) {
+    const std::uint32_t unit = left - 1;
+    if (is_late(stage_.kind_of(unit))) add_to_bucket(stage_.kind_of(unit), unit, 0);
+    if (stage_.kind_of(unit) == UnitKind::expert_layer && is_late(UnitKind::experts)) reduce(UnitKind::experts, unit, 1);
   }
-  if (stage_.has_embedding && !stage_.tied_across) reduce(UnitKind::embedding, stage_.embedding_unit, 1);
+  if (is_late(UnitKind::embedding) && stage_.has_embedding && !stage_.tied_across)
+    reduce(UnitKind::embedding, stage_.embedding_unit, 1);
 }
 
 void Writer::sum_mirrored() {
@@ -486,13 +538,13 @@ void Writer::update() {
   const bool on_host = stage_.scenario.offload.optimizer == scenarios::OffloadTarget::cpu;
   const auto each = [&](const std::string& name, bool copies, BlockId (*write)(Stage&, UnitKind)) {
     // A second copy, of a tied embedding or of a mirrored stage, is updated like the first, and counts once in the norm.
-    const auto one = [&](const std::string& part, UnitKind kind, std::uint32_t unit) {
+    const auto one = [&](UnitKind kind, std::uint32_t unit) {
       if (copies || !stage_.program.units[unit].tied_copy)
-        call(once(name + part, [&] { return write(stage_, kind); }), unit);
+        call(once(key_of(name, kind), [&] { return write(stage_, kind); }), unit);
     };
-    for (std::uint32_t u = 0; u < static_cast<std::uint32_t>(stage_.layer_units); ++u) one(".layer", UnitKind::layer, u);
-    if (has_embedding_unit()) one(".embedding", UnitKind::embedding, stage_.embedding_unit);
-    if (stage_.has_head) one(".head", UnitKind::head, stage_.head_unit);
+    for_layer_parts([&](std::uint32_t u, UnitKind part) { one(part, stage_.unit_of_part(u, part)); });
+    if (has_embedding_unit()) one(UnitKind::embedding, stage_.embedding_unit);
+    if (stage_.has_head) one(UnitKind::head, stage_.head_unit);
   };
   if (stage_.needs_norm()) {
     each("norm", false, &gradient_norm);

@@ -84,7 +84,7 @@ ShardPlan shard_plan(const scenarios::Scenario& s, const std::vector<Group>& gro
 Keep keep_of(const scenarios::Sharding& s, UnitKind kind) {
   if (!s.reshard_after_backward) return Keep::step;
   const bool reshards =
-      kind == UnitKind::layer ? s.reshard_after_forward : s.root_reshards && s.reshard_after_forward;
+      !is_end(kind) ? s.reshard_after_forward : s.root_reshards && s.reshard_after_forward;
   return reshards ? Keep::use : Keep::microbatch;
 }
 

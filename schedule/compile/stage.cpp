@@ -2,9 +2,22 @@
 
 #include "base/check.h"
 #include "schedule/compile/unit_layout.h"
+#include "schedule/expert_rows.h"
 
 namespace orrery::schedule {
 namespace {
+
+void expert_sizes(const scenarios::Scenario& sc, Sizes& z) {
+  const models::Architecture& a = sc.model;
+  const std::int64_t parts = models::gated(a.activation) ? 2 : 1;
+  z.experts = a.experts.count / sc.parallel.ep;
+  z.received = reserved_rows(sc);
+  z.gathered = z.received * sc.parallel.etp;
+  z.expert_ffn = a.experts.ffn_hidden / sc.parallel.etp;
+  z.expert_up = parts * z.expert_ffn;
+  z.shared_ffn = a.experts.shared_ffn_hidden / sc.parallel.tp;
+  z.shared_up = parts * z.shared_ffn;
+}
 
 Sizes local_sizes(const scenarios::Scenario& sc) {
   const models::Architecture& a = sc.model;
@@ -20,6 +33,7 @@ Sizes local_sizes(const scenarios::Scenario& sc) {
   z.head_dim = a.head_dim;
   z.query = z.heads * a.head_dim;
   z.kv = z.kv_heads * a.head_dim;
+  if (a.experts.count > 0) expert_sizes(sc, z);
   z.ffn = a.ffn_hidden / tp;
   z.up = models::gated(a.activation) ? 2 * z.ffn : z.ffn;
   z.vocab = sc.vocab_rows() / tp;
@@ -43,11 +57,34 @@ void choose_types(Stage& s) {
   s.gradient_type = s.accumulates_whole() ? s.reduce_type : s.weight_type;
 }
 
+// In the order in which they were added, each kind has its ordinals.
+Unit& add_unit(Stage& s, Unit unit) {
+  const auto kind = static_cast<std::size_t>(unit.kind);
+  if (s.count_of_kind[kind] == 0) s.first_of_kind[kind] = static_cast<std::uint32_t>(s.program.units.size());
+  unit.ordinal = static_cast<std::int32_t>(s.count_of_kind[kind]++);
+  s.program.units.push_back(std::move(unit));
+  return s.program.units.back();
+}
+
+void add_experts(Stage& s) {
+  const scenarios::Parallel& p = s.scenario.parallel;
+  s.first_experts_unit = static_cast<std::uint32_t>(s.program.units.size());
+  for (std::uint32_t u = 0; u < static_cast<std::uint32_t>(s.layer_units); ++u) {
+    if (s.kind_of(u) != UnitKind::expert_layer) continue;
+    Unit experts = layout_experts(models::expert_parameters(s.model()), s.z.experts, p.etp, p.edp);
+    experts.layer = s.program.units[u].layer;
+    experts.cut_group = find_group(s.schedule, "expert_tensor");
+    experts.expert_group = find_group(s.schedule, "expert");
+    add_unit(s, std::move(experts));
+  }
+}
+
 void add_units(Stage& s) {
   const models::Architecture& a = s.model();
   const std::int64_t tp = s.scenario.parallel.tp, dp = s.replicas(),
                      vocab = s.scenario.vocab_rows();
-  const Unit layer = layout_unit(UnitKind::layer, models::layer_parameters(a), tp, dp);
+  const Unit dense = layout_unit(UnitKind::layer, models::layer_parameters(a), tp, dp);
+  const Unit sparse = layout_unit(UnitKind::expert_layer, models::expert_layer_parameters(a), tp, dp);
   for (std::size_t c = 0; c < s.layers_of_chunk.size(); ++c) {
     std::int64_t global = 0;  // the first layer of this virtual stage
     const std::int64_t stage = s.placement.stage(s.index, static_cast<std::uint32_t>(c));
@@ -55,9 +92,9 @@ void add_units(Stage& s) {
       global += s.scenario.parallel.layers_of_stage[static_cast<std::size_t>(v)];
     s.first_unit_of_chunk.push_back(static_cast<std::uint32_t>(s.program.units.size()));
     for (std::int64_t l = 0; l < s.layers_of_chunk[c]; ++l) {
-      s.program.units.push_back(layer);
-      s.program.units.back().layer = global + l;
-      s.program.units.back().tied_copy = s.is_copy(static_cast<std::uint32_t>(c));
+      Unit& unit = add_unit(s, models::is_expert_layer(a, global + l) ? sparse : dense);
+      unit.layer = global + l;
+      unit.tied_copy = s.is_copy(static_cast<std::uint32_t>(c));
     }
   }
   s.layer_units = static_cast<std::int64_t>(s.program.units.size());
@@ -66,24 +103,25 @@ void add_units(Stage& s) {
     std::vector<models::Parameter> parameters = models::embedding_parameters(a, vocab);
     if (copy) parameters.resize(1);  // the token table
     s.embedding_unit = static_cast<std::uint32_t>(s.program.units.size());
-    s.program.units.push_back(layout_unit(UnitKind::embedding, parameters, tp, dp));
-    s.program.units.back().tied_copy = copy || s.is_copy(s.embedding_chunk);
+    add_unit(s, layout_unit(UnitKind::embedding, parameters, tp, dp)).tied_copy = copy || s.is_copy(s.embedding_chunk);
   }
   if (s.has_head) {
     s.head_unit = static_cast<std::uint32_t>(s.program.units.size());
-    s.program.units.push_back(layout_unit(UnitKind::head, models::head_parameters(a, vocab), tp, dp));
-    s.program.units.back().tied_copy = s.is_copy(s.head_chunk);
+    add_unit(s, layout_unit(UnitKind::head, models::head_parameters(a, vocab), tp, dp)).tied_copy = s.is_copy(s.head_chunk);
   }
+  add_experts(s);
 }
 
 // The buffers that hold one kind of unit's states; docs/models/memory.md has the table by recipe and ZeRO
 // stage.
-UnitStates declare_states(Stage& s, const std::string& prefix, std::int64_t elements, std::uint32_t count,
-                          std::uint32_t unit_stride) {
+UnitStates declare_states(Stage& s, UnitKind unit_kind) {
+  const std::string prefix(orrery::schedule::prefix(unit_kind));
+  const std::int64_t elements = s.unit(unit_kind).elements;
+  const std::uint32_t count = s.unit_count(unit_kind);
   const scenarios::Recipe& recipe = s.scenario.recipe;
   const scenarios::Training& training = s.scenario.training;
-  const std::int64_t shard = elements / s.shard.shards;
-  const int zero = s.zero();
+  const std::int64_t shard = elements / s.shards(unit_kind);
+  const int zero = s.zero(unit_kind);
   const bool on_host = s.scenario.offload.optimizer == scenarios::OffloadTarget::cpu;
   const auto state = [&](const char* name, BufferKind kind, DataType type, std::int64_t n,
                          bool host = false) {
@@ -96,11 +134,15 @@ UnitStates declare_states(Stage& s, const std::string& prefix, std::int64_t elem
                                .instances = count});
   };
   UnitStates u;
-  u.unit_stride = unit_stride;
+  const bool is_layer = unit_kind == UnitKind::layer || unit_kind == UnitKind::expert_layer;
+  if (is_layer && count == static_cast<std::uint32_t>(s.layer_units))
+    u.unit_stride = 1;
+  else if (is_layer || unit_kind == UnitKind::experts)
+    u.ordinal_stride = 1;
   u.kept_weights = state("weights", BufferKind::weight, s.kept_weight_type, zero == 3 ? shard : elements);
   u.weights = u.kept_weights;
   if (zero == 3) {
-    u.margin = unit_stride == 0 ? 0 : static_cast<std::uint32_t>(s.scenario.sharding.unit_layers - 1);
+    u.margin = !is_layer ? 0 : static_cast<std::uint32_t>(s.scenario.sharding.unit_layers - 1);
     u.weights = declare(s.program, {.name = prefix + ".gathered_weights",
                                     .kind = BufferKind::weight,
                                     .type = s.weight_type,
@@ -131,23 +173,22 @@ UnitStates declare_states(Stage& s, const std::string& prefix, std::int64_t elem
   return u;
 }
 
-void bind_unit(const Stage& s, Unit& unit, std::uint32_t instance, const UnitStates& states) {
-  unit.weight_shards = s.zero() == 3 ? s.shard.shards : 1;
-  unit.gradient_shards = s.shard.shards;
-  unit.optimizer_shards = s.shard.shards;
-  unit.shard_group = s.shard.shard_group;
-  unit.replica_group = s.shard.replica_group;
+void bind_unit(const Stage& s, Unit& unit) {
+  const UnitStates& states = s.states(unit.kind);
+  const auto instance = static_cast<std::uint32_t>(unit.ordinal);
+  const std::int64_t shards = s.shards(unit.kind);
+  unit.weight_shards = s.zero(unit.kind) == 3 ? shards : 1;
+  unit.gradient_shards = shards;
+  unit.optimizer_shards = shards;
+  unit.shard_group = s.shard_group(unit.kind);
+  unit.replica_group = unit.kind == UnitKind::experts ? kNoGroup : s.shard.replica_group;
   unit.weights = {states.kept_weights, instance};
   unit.gradients = {states.kept_gradients, instance};
   unit.master = {states.master, instance};
 }
 
-// Joins the adjacent matrices (or vectors) first .. last of a flat vector.
-Tensor slice_of(const Unit& unit, Tensor flat, const std::string& first, const std::string& last) {
-  const Slice* from = find_slice(unit, first);
-  if (from == nullptr) return {};
-  const Slice* to = last.empty() ? from : find_slice(unit, last);
-  CHECK(to != nullptr && to->columns == from->columns, first, last);
+Tensor joined(const Slice* from, const Slice* to, Tensor flat) {
+  CHECK(to != nullptr && to->columns == from->columns, from->parameter.name);
   const std::int64_t end = to->offset + to->rows * to->columns;
   Tensor t = flat;
   t.offset += from->offset;
@@ -156,7 +197,20 @@ Tensor slice_of(const Unit& unit, Tensor flat, const std::string& first, const s
   return t;
 }
 
-Index unit_index(const UnitStates& states) { return {.unit_stride = states.unit_stride}; }
+// Joins the adjacent matrices (or vectors) first .. last of a flat vector.
+Tensor slice_of(const Unit& unit, Tensor flat, const std::string& first, const std::string& last) {
+  const Slice* from = find_slice(unit, first);
+  if (from == nullptr) return {};
+  return joined(from, last.empty() ? from : find_slice(unit, last), flat);
+}
+
+// The same from the first to the last expert.
+Tensor slices_of_experts(const Unit& unit, Tensor flat, const std::string& first, const std::string& last) {
+  const Slice* to = nullptr;
+  for (const Slice& s : unit.slices)
+    if (s.parameter.name == last) to = &s;
+  return joined(find_slice(unit, first), to, flat);
+}
 
 // Gathers refer to the layer that lies all units in flight before the first.
 std::uint32_t done_margin(const Stage& s) {
@@ -190,6 +244,10 @@ std::string_view prefix(UnitKind kind) {
       return "layer";
     case UnitKind::head:
       return "head";
+    case UnitKind::expert_layer:
+      return "expert_layer";
+    case UnitKind::experts:
+      return "experts";
   }
   return "";
 }
@@ -200,18 +258,10 @@ void prepare_stage(Stage& s, std::uint32_t slots) {
   s.shard = shard_plan(s.scenario, s.schedule.groups);
   choose_types(s);
   add_units(s);
-  if (s.layer_units > 0)
-    s.layer =
-        declare_states(s, "layer", s.program.units[0].elements, static_cast<std::uint32_t>(s.layer_units), 1);
-  for (std::uint32_t u = 0; u < static_cast<std::uint32_t>(s.layer_units); ++u)
-    bind_unit(s, s.program.units[u], u, s.layer);
-  if (s.has_embedding || (s.has_head && s.model().tied_embeddings)) {
-    s.embedding = declare_states(s, "embedding", s.program.units[s.embedding_unit].elements, 1, 0);
-    bind_unit(s, s.program.units[s.embedding_unit], 0, s.embedding);
-  }
+  for (const UnitKind kind : {UnitKind::layer, UnitKind::expert_layer, UnitKind::experts, UnitKind::embedding, UnitKind::head})
+    if (s.unit_count(kind) > 0) s.states_of_kind[static_cast<std::size_t>(kind)] = declare_states(s, kind);
+  for (Unit& unit : s.program.units) bind_unit(s, unit);
   if (s.has_head) {
-    s.head = declare_states(s, "head", s.program.units[s.head_unit].elements, 1, 0);
-    bind_unit(s, s.program.units[s.head_unit], 0, s.head);
     s.loss = declare(s.program, {.name = "loss",
                                  .kind = BufferKind::workspace,
                                  .type = DataType::fp32,
@@ -308,27 +358,29 @@ std::uint16_t unit_done(Stage& s, BlockBuilder& b, std::uint32_t unit) {
 }
 
 std::uint16_t done(Stage& s, BlockBuilder& b, UnitKind kind) {
-  if (kind == UnitKind::layer) return layer_done(s, b);
+  if (kind != UnitKind::head && kind != UnitKind::embedding) return layer_done(s, b);
   return unit_done(s, b, kind == UnitKind::head ? s.head_unit : s.embedding_unit);
 }
 
 Tensor flat_weights(Stage& s, BlockBuilder& b, UnitKind kind) {
   const UnitStates& states = s.states(kind);
-  const Life life = s.zero() == 3 ? s.weights_life[static_cast<std::size_t>(kind)] : Life::bound;
-  const Index index{.base = states.margin, .unit_stride = states.unit_stride};
+  const Life life = s.zero(kind) == 3 ? s.weights_life[static_cast<std::size_t>(kind)] : Life::bound;
+  Index index = unit_index(states);
+  index.base = states.margin;
   return b.tensor(states.weights, index, life, 1, s.unit(kind).elements);
 }
 
 Tensor flat_gradients(Stage& s, BlockBuilder& b, UnitKind kind) {
   const UnitStates& states = s.states(kind);
-  const Life life = s.zero() >= 2 ? s.gradients_life[static_cast<std::size_t>(kind)] : Life::bound;
+  const Life life = s.zero(kind) >= 2 ? s.gradients_life[static_cast<std::size_t>(kind)] : Life::bound;
   return b.tensor(states.gradients, unit_index(states), life, 1, s.unit(kind).elements);
 }
 
 Tensor flat_kept(Stage& s, BlockBuilder& b, UnitKind kind, BufferId buffer, std::uint32_t ahead) {
   const UnitStates& states = s.states(kind);
   const std::int64_t elements = s.program.buffers[buffer.index()].elements;
-  const Index index{.base = ahead * states.unit_stride, .unit_stride = states.unit_stride};
+  Index index = unit_index(states);
+  index.base = ahead * (states.unit_stride + states.ordinal_stride);
   return b.tensor(buffer, index, Life::bound, 1, elements);
 }
 
@@ -342,6 +394,14 @@ Tensor gradient_of(Stage& s, BlockBuilder& b, UnitKind kind, const std::string& 
                    const std::string& last) {
   if (find_slice(s.unit(kind), first) == nullptr) return {};
   return slice_of(s.unit(kind), flat_gradients(s, b, kind), first, last);
+}
+
+Tensor expert_weights(Stage& s, BlockBuilder& b, const std::string& first, const std::string& last) {
+  return slices_of_experts(s.unit(UnitKind::experts), flat_weights(s, b, UnitKind::experts), first, last);
+}
+
+Tensor expert_gradients(Stage& s, BlockBuilder& b, const std::string& first, const std::string& last) {
+  return slices_of_experts(s.unit(UnitKind::experts), flat_gradients(s, b, UnitKind::experts), first, last);
 }
 
 }  // namespace orrery::schedule

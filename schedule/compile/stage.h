@@ -29,6 +29,11 @@ struct Sizes {
   std::int64_t up = 0;             // columns of its input: 2 ffn where gated
   std::int64_t vocab = 0;          // rows of the vocabulary here
   std::int64_t batch = 0, sequence = 0, heads = 0, kv_heads = 0, head_dim = 0;
+  // Layers with experts. Their `ffn` and `up` are those of the shared experts.
+  std::int64_t experts = 0;                       // of this rank
+  std::int64_t received = 0, gathered = 0;        // reserved rows (Extent)
+  std::int64_t expert_ffn = 0, expert_up = 0;     // columns
+  std::int64_t shared_ffn = 0, shared_up = 0;
 };
 
 // The states of one kind of unit. `weights` is what blocks compute with and `gradients` what they accumulate
@@ -37,9 +42,14 @@ struct UnitStates {
   BufferId weights, kept_weights;
   BufferId gradients, kept_gradients;
   BufferId master, moment1, moment2;
-  std::uint32_t unit_stride = 0;  // layers: 1; embedding, head: 0
-  std::uint32_t margin = 0;       // instances of gathered weights before the first unit's, never used
+  // Which instance a call means: one a layer, or one a layer of that kind; embedding, head: 0.
+  std::uint32_t unit_stride = 0, ordinal_stride = 0;
+  std::uint32_t margin = 0;  // instances of gathered weights before the first unit's, never used
 };
+
+inline Index unit_index(const UnitStates& states) {
+  return {.unit_stride = states.unit_stride, .ordinal_stride = states.ordinal_stride};
+}
 
 struct Stage {
   const scenarios::Scenario& scenario;
@@ -63,12 +73,14 @@ struct Stage {
   DataType activation_type = DataType::bf16, weight_type = DataType::bf16, gradient_type = DataType::fp32;
   DataType kept_weight_type = DataType::bf16, kept_gradient_type = DataType::fp32, reduce_type = DataType::fp32;
   std::uint32_t embedding_unit = 0, head_unit = 0;
-  UnitStates layer{}, embedding{}, head{};
+  std::uint32_t first_experts_unit = 0;  // units of the layers' experts, by ordinal
+  std::array<UnitStates, kUnitKinds> states_of_kind{};
+  std::array<std::uint32_t, kUnitKinds> first_of_kind{}, count_of_kind{};  // units; none: count 0
   BufferId norm{}, loss{}, done{};
   // How the block that is being written treats the weights and gradients of each kind of unit (index:
   // UnitKind).
-  std::array<Life, 3> weights_life{Life::bound, Life::bound, Life::bound};
-  std::array<Life, 3> gradients_life{Life::bound, Life::bound, Life::bound};
+  std::array<Life, kUnitKinds> weights_life{}, gradients_life{};  // bound
+  UnitKind layer_kind = UnitKind::layer;  // of the layer whose block is being written
   std::uint32_t gradient_parity = 0;  // of the chunk whose backward is being written; see hidden_gradient
   // The block that is being written runs together with another (F&B): its collectives have a stream of their own, and
   // behind each of them it can be cut.
@@ -90,6 +102,21 @@ struct Stage {
   std::int64_t ring() const { return scenario.parallel.cp / scenario.parallel.ulysses; }
   std::int64_t ulysses() const { return scenario.parallel.ulysses; }
   int zero() const { return replicas() > 1 ? scenario.parallel.zero : 0; }
+  // The same of a kind of unit: experts have other replicas.
+  std::int64_t replicas(UnitKind kind) const {
+    return kind == UnitKind::experts ? scenario.parallel.edp : replicas();
+  }
+  std::uint8_t gradient_group(UnitKind kind) const {
+    return kind == UnitKind::experts ? find_group(schedule, "expert_data") : gradient_group();
+  }
+  int zero(UnitKind kind) const { return replicas(kind) > 1 ? zero() : 0; }
+  std::int64_t shards(UnitKind kind) const {
+    if (kind != UnitKind::experts) return shard.shards;
+    return zero(kind) > 0 ? replicas(kind) : 1;
+  }
+  std::uint8_t shard_group(UnitKind kind) const {
+    return kind == UnitKind::experts ? gradient_group(kind) : shard.shard_group;
+  }
   // ZeRO-3: units of layers gathered ahead.
   std::uint32_t prefetch(bool backward) const {
     const std::int64_t units = (layer_units + scenario.sharding.unit_layers - 1) / scenario.sharding.unit_layers;
@@ -120,16 +147,19 @@ struct Stage {
     return placement.kind == scenarios::PlacementKind::mirrored && chunk == 1;
   }
   const models::Architecture& model() const { return scenario.model; }
-  const UnitStates& states(UnitKind kind) const {
-    return kind == UnitKind::layer ? layer : kind == UnitKind::embedding ? embedding : head;
-  }
-  std::uint32_t unit_count(UnitKind kind) const {
-    return kind == UnitKind::layer ? static_cast<std::uint32_t>(layer_units) : 1;
-  }
+  const UnitStates& states(UnitKind kind) const { return states_of_kind[static_cast<std::size_t>(kind)]; }
+  std::uint32_t unit_count(UnitKind kind) const { return count_of_kind[static_cast<std::size_t>(kind)]; }
   const Unit& unit(UnitKind kind) const {  // a representative
-    return program.units[kind == UnitKind::layer       ? 0
-                         : kind == UnitKind::embedding ? embedding_unit
-                                                       : head_unit];
+    return program.units[first_of_kind[static_cast<std::size_t>(kind)]];
+  }
+  UnitKind kind_of(std::uint32_t unit) const { return program.units[unit].kind; }
+  // The units that a layer is made of; every block of one of them is called for the layer, but for its update.
+  std::vector<UnitKind> parts_of(std::uint32_t layer) const {
+    if (kind_of(layer) == UnitKind::expert_layer) return {UnitKind::expert_layer, UnitKind::experts};
+    return {UnitKind::layer};
+  }
+  std::uint32_t unit_of_part(std::uint32_t layer, UnitKind part) const {
+    return part == UnitKind::experts ? first_experts_unit + static_cast<std::uint32_t>(program.units[layer].ordinal) : layer;
   }
 };
 
@@ -140,7 +170,7 @@ BufferId declare(Program& program, const Buffer& buffer);
 // The same at first use; later the buffer of that name.
 BufferId declare_once(Stage& s, const Buffer& buffer);
 
-std::string_view prefix(UnitKind kind);  // "layer", "embedding", "head": of buffers of one kind of unit
+std::string_view prefix(UnitKind kind);  // "layer", "embedding", ...: of buffers of one kind of unit
 
 // A buffer kept per (layer, microbatch) from forward to backward; a buffer of one microbatch; a buffer of one
 // block.
@@ -176,6 +206,9 @@ Tensor weight_of(Stage& s, BlockBuilder& b, UnitKind kind, const std::string& fi
                  const std::string& last = {});
 Tensor gradient_of(Stage& s, BlockBuilder& b, UnitKind kind, const std::string& first,
                    const std::string& last = {});
+// The same of all experts of the layer, one below the other.
+Tensor expert_weights(Stage& s, BlockBuilder& b, const std::string& first, const std::string& last);
+Tensor expert_gradients(Stage& s, BlockBuilder& b, const std::string& first, const std::string& last);
 // The whole flat vectors.
 Tensor flat_weights(Stage& s, BlockBuilder& b, UnitKind kind);
 Tensor flat_gradients(Stage& s, BlockBuilder& b, UnitKind kind);

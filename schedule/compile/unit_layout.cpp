@@ -44,6 +44,29 @@ Unit layout_unit(UnitKind kind, const std::vector<models::Parameter>& parameters
   return unit;
 }
 
+Unit layout_experts(const std::vector<models::Parameter>& of_one, std::int64_t local, std::int64_t etp,
+                    std::int64_t edp) {
+  Unit unit;
+  unit.kind = UnitKind::experts;
+  const auto append = [&](bool down) {
+    for (std::int64_t e = 0; e < local; ++e)
+      for (const models::Parameter& p : of_one) {
+        if ((p.name == "down") != down) continue;
+        CHECK(p.columns > 1 && p.sharding != models::Sharding::replicated, p.name);
+        Slice slice = local_slice(p, etp);
+        slice.expert = e;
+        slice.offset = unit.used;
+        unit.used += slice.rows * slice.columns;
+        unit.slices.push_back(std::move(slice));
+      }
+  };
+  append(false);
+  append(true);
+  unit.replicated_from = unit.used;
+  unit.elements = (unit.used + edp - 1) / edp * edp;
+  return unit;
+}
+
 const Slice* find_slice(const Unit& unit, std::string_view name) {
   for (const Slice& s : unit.slices)
     if (s.parameter.name == name) return &s;

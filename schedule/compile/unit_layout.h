@@ -15,6 +15,11 @@ namespace orrery::schedule {
 Unit layout_unit(UnitKind kind, const std::vector<models::Parameter>& parameters, std::int64_t tp,
                  std::int64_t dp);
 
+// The rank's `local` experts of one layer: [gate, up of each | down of each | padding], so that the products of all experts
+// with one kind of weight read one range. Cut over etp like an MLP; padded to a multiple of their replicas.
+Unit layout_experts(const std::vector<models::Parameter>& of_one, std::int64_t local, std::int64_t etp,
+                    std::int64_t edp);
+
 // The slice of that name, or null.
 const Slice* find_slice(const Unit& unit, std::string_view name);
 

@@ -68,6 +68,8 @@ inline constexpr std::size_t kWordCount<BufferKind> = kBufferKinds;
 template <>
 inline constexpr std::size_t kWordCount<UnitKind> = kUnitKinds;
 template <>
+inline constexpr std::size_t kWordCount<Extent> = kExtents;
+template <>
 inline constexpr std::size_t kWordCount<Layout> = kLayouts;
 template <>
 inline constexpr std::size_t kWordCount<Reduce> = kReduces;
@@ -99,8 +101,11 @@ template <typename Shape, typename Visit>
 void for_each_shape_field(Shape& s, Visit&& visit) {
   visit("m", s.m), visit("n", s.n), visit("k", s.k);
   visit("batch", s.batch), visit("sequence", s.sequence);
+  visit("experts", s.experts), visit("groups", s.groups), visit("top_groups", s.top_groups);
+  visit("sigmoid", s.sigmoid), visit("normalized", s.normalized);
   visit("heads", s.heads), visit("kv_heads", s.kv_heads), visit("head_dim", s.head_dim);
   visit("keys", s.keys);
+  visit("value_dim", s.value_dim), visit("rope_dim", s.rope_dim);
   visit("layout", s.layout), visit("reduce", s.reduce), visit("norm", s.norm),
       visit("activation", s.activation);
   visit("causal", s.causal), visit("alibi", s.alibi), visit("sequence_sharded", s.sequence_sharded);
@@ -141,7 +146,7 @@ void for_each_model_field(Model& a, Visit&& visit) {
 
 template <typename UnitLike, typename Visit>
 void for_each_unit_field(UnitLike& u, Visit&& visit) {
-  visit("layer", u.layer), visit("used", u.used), visit("elements", u.elements);
+  visit("layer", u.layer), visit("ordinal", u.ordinal), visit("used", u.used), visit("elements", u.elements);
   visit("replicated_until", u.replicated_until), visit("replicated_from", u.replicated_from);
   visit("decay_from", u.decay_from), visit("tied_copy", u.tied_copy);
   visit("weight_shards", u.weight_shards), visit("gradient_shards", u.gradient_shards);

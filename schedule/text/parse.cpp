@@ -178,14 +178,26 @@ class Parser {
     } else if (word == "shape") {
       line.expect("(", "shape");
       s.shapes.push_back(read_shape(line));
+    } else if (word == "expert_rows") {
+      read_expert_rows(line);
     } else if (word == "program") {
       return read_program(line);
     } else {
       line.fail_unknown(
           token, "statement here", word,
-          {"schedule", "world", "microbatches", "group", "programs", "hyper", "model", "shape", "program"});
+          {"schedule", "world", "microbatches", "group", "programs", "hyper", "model", "shape", "expert_rows",
+           "program"});
     }
     line.expect_end();
+  }
+
+  // expert_rows reserved 96 drawn 8 12 6
+  void read_expert_rows(Line& line) {
+    ExpertRows& rows = scope_.schedule.expert_rows;
+    if (!line.accept_word("reserved")) line.fail("expected reserved", "as in expert_rows reserved 96 drawn 8");
+    rows.reserved = line.integer("the most rows", 1, Line::kMaxInteger);
+    if (!line.accept_word("drawn")) line.fail("expected drawn", "as in expert_rows reserved 96 drawn 8");
+    while (!line.at_end()) rows.drawn.push_back(line.integer("rows", 0, rows.reserved));
   }
 
   template <typename T, typename Each>
@@ -304,6 +316,8 @@ class Parser {
         buffer.on_host = true;
       else if (line.accept_word("persistent"))
         buffer.persistent = true;
+      else if (line.accept_word("extent"))
+        buffer.extent = line.choice<Extent>("extent");
       else
         buffer.kind = line.choice<BufferKind>("buffer kind (or host, or persistent)");
     }
@@ -329,10 +343,15 @@ class Parser {
                        : key == "gradients" ? &unit.gradients
                        : key == "master"    ? &unit.master
                                             : nullptr;
-      if (key == "shards_in" || key == "replicas_in") {
+      std::uint8_t* group = key == "shards_in"     ? &unit.shard_group
+                            : key == "replicas_in" ? &unit.replica_group
+                            : key == "cut_in"      ? &unit.cut_group
+                            : key == "experts_in"  ? &unit.expert_group
+                                                   : nullptr;
+      if (group != nullptr) {
         line.take();
         line.expect("=", key);
-        (key == "shards_in" ? unit.shard_group : unit.replica_group) = read_group(line, scope_.schedule);
+        *group = line.accept_word("none") ? kNoGroup : read_group(line, scope_.schedule);
         continue;
       }
       if (ref == nullptr) {
@@ -359,6 +378,7 @@ class Parser {
     slice.parameter.sharding = line.choice<models::Sharding>("sharding");
     slice.parameter.initial = line.choice<models::Initial>("initial value");
     slice.parameter.decayed = line.accept_word("decayed");
+    if (line.accept_word("expert")) slice.expert = line.integer("the expert's number", 0, kMostInstances);
     line.expect_end();
     scope_.program().units.back().slices.push_back(std::move(slice));
   }
@@ -399,9 +419,10 @@ class Parser {
   static void read_term(Line& line, Formal& formal) {
     std::uint32_t factor = 1;
     const bool is_number =
-        line.peek().kind == Token::Kind::word && line.peek().text != "unit" && line.peek().text != "slot";
+        line.peek().kind == Token::Kind::word && line.peek().text != "unit" &&
+        line.peek().text != "slot" && line.peek().text != "ordinal";
     if (is_number) {
-      factor = line.count("an index, unit or slot", kMostInstances);
+      factor = line.count("an index, unit, ordinal or slot", kMostInstances);
       if (!line.accept("*")) {
         formal.base = factor;
         return;
@@ -409,10 +430,12 @@ class Parser {
     }
     if (line.accept_word("unit"))
       formal.unit_stride = factor;
+    else if (line.accept_word("ordinal"))
+      formal.ordinal_stride = factor;
     else if (line.accept_word("slot"))
       formal.slot_stride = factor;
     else
-      line.fail("expected unit or slot", "as in act[2 + unit + 4*slot]");
+      line.fail("expected unit, ordinal or slot", "as in act[2 + unit + 4*slot]");
   }
 
   void read_call(Line& line) {

@@ -2,6 +2,7 @@
 // exactly the same Schedule back (in canonical layout, see ir.h). Grammar: docs/schedule.md. Cost: linear in
 // the stored schedule.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -129,6 +130,8 @@ class Printer {
     const std::string model =
         fields_that_differ(s_.model, [](auto& m, auto&& visit) { for_each_model_field(m, visit); });
     if (!model.empty()) line("model {}", model);
+    if (s_.expert_rows.reserved > 0)
+      line("expert_rows reserved {} drawn {}", s_.expert_rows.reserved, fmt::join(s_.expert_rows.drawn, " "));
     print_shape_table();
   }
 
@@ -195,8 +198,9 @@ class Printer {
     const Buffer token{.name = b.name, .kind = BufferKind::token, .elements = 0, .instances = b.instances};
     const std::string count = b.instances == 1 ? "" : fmt::format(" x {}", b.instances);
     if (b == token) return line("  token {}{}", as_name(b.name), count);
-    line("  buffer {} {}[{}]{} {}{}{}", as_name(b.name), word_of(b.type), b.elements, count, word_of(b.kind),
-         b.on_host ? " host" : "", b.persistent ? " persistent" : "");
+    const std::string extent = b.extent == Extent::fixed ? "" : fmt::format(" extent {}", word_of(b.extent));
+    line("  buffer {} {}[{}]{} {}{}{}{}", as_name(b.name), word_of(b.type), b.elements, count, word_of(b.kind),
+         b.on_host ? " host" : "", b.persistent ? " persistent" : "", extent);
   }
 
   std::string reference_text(const BufferRef& ref) const {
@@ -206,14 +210,21 @@ class Printer {
   void print_unit(const Unit& u) {
     const std::string fields =
         fields_that_differ(u, [](auto& unit, auto&& v) { for_each_unit_field(unit, v); });
-    std::string sharded = u.shard_group == kData ? "" : " shards_in=" + group_reference(u.shard_group);
-    if (u.replica_group != kNoGroup) sharded += " replicas_in=" + group_reference(u.replica_group);
+    std::string sharded;
+    const auto in_group = [&](const char* key, std::uint8_t group, std::uint8_t usual) {
+      if (group != usual) sharded += fmt::format(" {}={}", key, group == kNoGroup ? "none" : group_reference(group));
+    };
+    in_group("shards_in", u.shard_group, kData);
+    in_group("replicas_in", u.replica_group, kNoGroup);
+    in_group("cut_in", u.cut_group, kTensor);
+    in_group("experts_in", u.expert_group, kNoGroup);
     line("  unit {}{}{}{} weights={} gradients={} master={}", word_of(u.kind), fields.empty() ? "" : " ",
          fields, sharded, reference_text(u.weights), reference_text(u.gradients), reference_text(u.master));
     for (const Slice& s : u.slices)
-      line("    slice {} {}x{} at {} of {}x{} {} {}{}", as_name(s.parameter.name), s.rows, s.columns,
+      line("    slice {} {}x{} at {} of {}x{} {} {}{}{}", as_name(s.parameter.name), s.rows, s.columns,
            s.offset, s.parameter.rows, s.parameter.columns, word_of(s.parameter.sharding),
-           word_of(s.parameter.initial), s.parameter.decayed ? " decayed" : "");
+           word_of(s.parameter.initial), s.parameter.decayed ? " decayed" : "",
+           s.expert < 0 ? "" : fmt::format(" expert {}", s.expert));
   }
 
   std::string formal_text(const Formal& f) const {
@@ -225,6 +236,7 @@ class Printer {
     };
     if (f.base != 0) index = fmt::format("{}", f.base);
     term(f.unit_stride, "unit");
+    term(f.ordinal_stride, "ordinal");
     term(f.slot_stride, "slot");
     return index.empty() ? buffers_[f.buffer.index()]
                          : fmt::format("{}[{}]", buffers_[f.buffer.index()], index);

@@ -35,6 +35,9 @@ constexpr Operands kOperands[] = {
     {OpKind::position_backward, "dy dw"},
     {OpKind::norm_forward, "x w y [bias]"},
     {OpKind::norm_backward, "dy x w dx dw [dbias]"},
+    {OpKind::latent_forward, "q x shared k v"},
+    {OpKind::latent_backward, "dq dk dv dx shared"},
+    {OpKind::resize_heads, "x y"},
     {OpKind::rotary_forward, "q k"},
     {OpKind::rotary_backward, "dq dk"},
     {OpKind::head_norm_forward, "x w y"},
@@ -50,12 +53,20 @@ constexpr Operands kOperands[] = {
     {OpKind::attention_dvalue, "x dout dv"},
     {OpKind::attention_dquery, "x k dq"},
     {OpKind::attention_dkey, "x q dk"},
-    {OpKind::activation_forward, "x y [bias]"},
-    {OpKind::activation_backward, "dy x dx [bias dbias]"},
+    {OpKind::activation_forward, "x y [bias counts]"},
+    {OpKind::activation_backward, "dy x dx [bias dbias counts]"},
     {OpKind::dropout_forward, "x y mask"},
     {OpKind::dropout_backward, "dy mask dx"},
     {OpKind::bias_dropout_add_forward, "x y [bias residual mask]"},
     {OpKind::bias_dropout_add_backward, "dy dx [mask dbias]"},
+    {OpKind::route_forward, "x w routes counts [bias]"},
+    {OpKind::route_backward, "dw x routes dx"},
+    {OpKind::permute, "x routes counts y"},
+    {OpKind::combine, "x routes counts y [w]"},
+    {OpKind::combine_backward, "dy x routes counts w dx dw"},
+    {OpKind::expert_sort, "x counts y"},
+    {OpKind::expert_unsort, "x counts y"},
+    {OpKind::grouped_gemm, ""},
     {OpKind::cross_entropy_max, "x stats"},
     {OpKind::cross_entropy_sum, "x labels stats"},
     {OpKind::cross_entropy_loss, "stats loss"},
@@ -69,9 +80,9 @@ constexpr Operands kOperands[] = {
     {OpKind::quantise, "x y"},
     {OpKind::dequantise, "x y"},
     {OpKind::all_reduce, "y"},
-    {OpKind::reduce_scatter, "x y"},
-    {OpKind::all_gather, "x y"},
-    {OpKind::all_to_all, "x y"},
+    {OpKind::reduce_scatter, "x y [counts]"},
+    {OpKind::all_gather, "x y [counts]"},
+    {OpKind::all_to_all, "x y [counts]"},
     {OpKind::broadcast, "y"},
     {OpKind::send, "x"},
     {OpKind::recv, "y"},
@@ -90,6 +101,8 @@ static_assert(in_order(), "one row a kind, in the order of OpKind");
 }  // namespace
 
 std::string_view operands_of(OpKind kind, Layout layout) {
+  if (kind == OpKind::grouped_gemm)
+    return layout == Layout::tn ? "x w counts y" : layout == Layout::nn ? "dy w counts dx" : "dy x counts dw";
   if (kind != OpKind::gemm) return kOperands[static_cast<std::size_t>(kind)].roles;
   return layout == Layout::tn ? "x w y [bias]" : layout == Layout::nn ? "dy w dx" : "dy x dw";
 }
@@ -159,7 +172,38 @@ struct Checker {
       add("has x of {} and y of {} elements for {} ranks", x, y, size);
     if (op.kind == OpKind::all_gather && y != x * size)
       add("has x of {} and y of {} elements for {} ranks", x, y, size);
+    if (p.find(op, Role::counts) != nullptr) return;  // who brings how much is known when it runs
     if (op.kind == OpKind::all_to_all && x != y) add("has x of {} and y of {} elements", x, y);
+  }
+
+  // Who touches rows of which only a run knows how many there are must be told.
+  void extents() {
+    const auto is_extent = [&](const View& v) {
+      return v.role != Role::release && p.buffer(b, v).extent != Extent::fixed;
+    };
+    bool any = false;
+    for (const View& v : p.views_of(op)) any = any || is_extent(v);
+    if (any && p.find(op, Role::counts) == nullptr) add("touches an extent without counts");
+    if (any && s.expert_rows.reserved < 1) add("touches an extent, and the schedule reserves no expert_rows");
+    const bool moves = op.kind == OpKind::all_to_all || op.kind == OpKind::all_gather || op.kind == OpKind::reduce_scatter;
+    if (!moves || p.find(op, Role::counts) == nullptr) return;
+    const View *x = p.find(op, Role::x), *y = p.find(op, Role::y);
+    if (x == nullptr || y == nullptr || x->columns != y->columns) add("has rows of different lengths");
+  }
+
+  void experts() {
+    const KernelShape& k = s.shapes[op.shape];
+    const bool routes = op.kind == OpKind::route_forward || op.kind == OpKind::route_backward;
+    if (op.kind >= OpKind::route_forward && op.kind <= OpKind::grouped_gemm && k.experts < 1)
+      add("has a shape of {} experts", k.experts);
+    if (!routes || k.experts < 1) return;
+    const bool grouped = k.groups >= 1 && k.experts % k.groups == 0 && k.top_groups >= 1 && k.top_groups <= k.groups;
+    if (k.k < 1 || k.k > k.experts || !grouped || k.top_groups * (k.experts / k.groups) < k.k || k.m < 0)
+      add("cannot choose {} of {} experts in {} of {} groups", k.k, k.experts, k.top_groups, k.groups);
+    const View *x = p.find(op, Role::x), *routes_view = p.find(op, Role::routes);
+    if (x != nullptr && routes_view != nullptr &&
+        (x->columns != k.experts || routes_view->columns != k.k || x->rows != routes_view->rows))
+      add("has logits of {}x{} and routes of {}x{}", x->rows, x->columns, routes_view->rows, routes_view->columns);
   }
 
   void equal(Role one, Role other) {
@@ -233,6 +277,8 @@ std::vector<std::string> broken_rules(const Schedule& schedule, const Program& p
   checker.streams();
   checker.communication();
   checker.sizes();
+  checker.extents();
+  checker.experts();
   return std::move(checker.broken);
 }
 

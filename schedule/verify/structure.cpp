@@ -78,6 +78,9 @@ class ProgramChecker {
         if (ref.buffer.index() >= p_.buffers.size() ||
             ref.instance >= p_.buffers[ref.buffer.index()].instances)
           sound = fail(0, "a unit refers to a buffer or instance that is not there");
+      const auto there = [&](std::uint8_t group) { return group == kNoGroup || group < s_.groups.size(); };
+      if (!there(u.cut_group) || !there(u.expert_group)) sound = fail(0, "a unit is cut over a group that is not there");
+      if (u.ordinal < 0) sound = fail(0, "a unit has an ordinal below 0");
     }
     for (const Formal& f : p_.formals)
       if (f.buffer.index() >= p_.buffers.size())
@@ -163,7 +166,10 @@ class ProgramChecker {
     for (std::uint64_t i = 0; i < std::min(count, p_.slots); ++i)
       slot = std::max(slot, (c.microbatch + i * c.microbatch_step) % p_.slots);
     for (const Formal& f : p_.formals_of(p_.block(c))) {
-      const std::uint64_t most = f.base + std::uint64_t{f.unit_stride} * c.unit + f.slot_stride * slot;
+      const std::uint64_t ordinal =
+          c.unit < p_.units.size() ? static_cast<std::uint64_t>(p_.units[c.unit].ordinal) : 0;
+      const std::uint64_t most = f.base + std::uint64_t{f.unit_stride} * c.unit + f.slot_stride * slot +
+                                 f.ordinal_stride * ordinal;
       const Buffer& buffer = p_.buffers[f.buffer.index()];
       if (most >= buffer.instances)
         return fail(at, "call {} of {} (unit {}) binds {}[{}], which has {} instances", at, block, c.unit,

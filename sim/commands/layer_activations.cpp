@@ -8,6 +8,7 @@
 #include "models/zoo_reader.h"
 #include "scenarios/scenario.h"
 #include "schedule/compile.h"
+#include "schedule/expert_rows.h"
 #include "schedule/memory.h"
 
 namespace orrery::sim {
@@ -34,7 +35,7 @@ schedule::Schedule compiled(const models::Architecture& model, std::int64_t laye
       if (d.severity == Severity::error) text += fmt::format("error: {}\n", d.message);
     throw InputError(text);
   }
-  return schedule::compile(scenario);
+  return schedule::with_most_rows(schedule::compile(scenario));
 }
 
 // Peak of the forward, less what lives before and after it as well.
@@ -49,8 +50,11 @@ std::int64_t forward_extra(const schedule::Program& program) {
 }
 
 Bytes kept_by_a_layer(const models::Architecture& model, const ActivationQuestion& q, bool fused) {
+  models::Architecture every_layer = model;  // a layer with experts, where the model has such
+  every_layer.experts.dense_layers = 0;
+  every_layer.experts.every = 1;
   const auto extra = [&](std::int64_t layers) {
-    return forward_extra(compiled(model, layers, q, fused).programs.front());
+    return forward_extra(compiled(every_layer, layers, q, fused).programs.front());
   };
   return Bytes(extra(3) - extra(2));
 }

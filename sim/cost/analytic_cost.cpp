@@ -1,5 +1,6 @@
 #include "sim/cost/analytic_cost.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/check.h"
@@ -26,6 +27,18 @@ GemmCall attention_product(OpKind kind, const KernelShape& shape) {
   call.n = square_result ? s : d;
   call.k = square_result ? d : s;
   call.batch = static_cast<double>(shape.batch) * shape.heads;
+  return call;
+}
+
+// One product a local expert, all of them alike: what is drawn is how many rows a rank's experts have together.
+GemmCall grouped_product(const KernelShape& shape) {
+  GemmCall call;
+  const double experts = std::max(shape.experts, 1);
+  call.m = static_cast<double>(shape.m);
+  call.n = static_cast<double>(shape.n);
+  call.k = static_cast<double>(shape.k);
+  (shape.layout == schedule::Layout::nt ? call.k : call.m) /= experts;
+  call.batch = experts;
   return call;
 }
 
@@ -57,6 +70,9 @@ bool reduces(OpKind kind) {
     case OpKind::cross_entropy_loss:
     case OpKind::cross_entropy_backward:
     case OpKind::quantise:  // the largest of a block first
+    case OpKind::route_forward:
+    case OpKind::route_backward:
+    case OpKind::combine_backward:
       return true;
     case OpKind::fill:
     case OpKind::cast:
@@ -65,8 +81,16 @@ bool reduces(OpKind kind) {
     case OpKind::join_columns:
     case OpKind::input:
     case OpKind::gemm:
+    case OpKind::grouped_gemm:
+    case OpKind::permute:
+    case OpKind::combine:
+    case OpKind::expert_sort:
+    case OpKind::expert_unsort:
     case OpKind::embedding_forward:
     case OpKind::position_forward:
+    case OpKind::latent_forward:
+    case OpKind::latent_backward:
+    case OpKind::resize_heads:
     case OpKind::rotary_forward:
     case OpKind::rotary_backward:
     case OpKind::attention_forward:
@@ -161,7 +185,9 @@ class AnalyticCost final : public KernelCost {
     const OpKind kind = op.kind;
     switch (of) {
       case KernelClass::gemm: {
-        GemmCall call = kind == OpKind::gemm ? linear_product(shape) : attention_product(kind, shape);
+        GemmCall call = kind == OpKind::gemm           ? linear_product(shape)
+                        : kind == OpKind::grouped_gemm ? grouped_product(shape)
+                                                       : attention_product(kind, shape);
         call.bytes = bytes;
         return gemm_seconds(call, device, fit, Clock::sustained);
       }
@@ -213,6 +239,7 @@ class AnalyticCost final : public KernelCost {
 std::optional<KernelClass> kernel_class(OpKind kind) {
   switch (kind) {
     case OpKind::gemm:
+    case OpKind::grouped_gemm:
     case OpKind::attention_scores:
     case OpKind::attention_context:
     case OpKind::attention_dprobabilities:
@@ -238,6 +265,9 @@ std::optional<KernelClass> kernel_class(OpKind kind) {
     case OpKind::position_backward:
     case OpKind::norm_forward:
     case OpKind::norm_backward:
+    case OpKind::latent_forward:
+    case OpKind::latent_backward:
+    case OpKind::resize_heads:
     case OpKind::rotary_forward:
     case OpKind::rotary_backward:
     case OpKind::head_norm_forward:
@@ -261,6 +291,13 @@ std::optional<KernelClass> kernel_class(OpKind kind) {
     case OpKind::top_k_apply:
     case OpKind::quantise:
     case OpKind::dequantise:
+    case OpKind::route_forward:
+    case OpKind::route_backward:
+    case OpKind::permute:
+    case OpKind::combine:
+    case OpKind::combine_backward:
+    case OpKind::expert_sort:
+    case OpKind::expert_unsort:
       return KernelClass::memory_bound;
     case OpKind::input:
     case OpKind::cpu_adam:

@@ -53,7 +53,7 @@ int difference(std::string_view a, std::string_view b) {
 bool is_compute_bound(OpKind kind) {
   const bool attention = kind == OpKind::attention_forward || kind == OpKind::attention_backward ||
                          kind == OpKind::attention_scores;
-  return kind == OpKind::gemm || attention ||
+  return kind == OpKind::gemm || kind == OpKind::grouped_gemm || attention ||
          (kind >= OpKind::attention_context && kind <= OpKind::attention_dkey);
 }
 

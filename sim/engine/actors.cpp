@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "base/check.h"
+#include "schedule/expert_rows.h"
 
 namespace orrery::sim::engine {
 namespace {
@@ -28,7 +30,7 @@ class CastMaker {
       cast_.actors.push_back({.rank = rank,
                               .ranks = in_.classes.size[c],
                               .program = program,
-                              .profile = profile_of(program, speed_of(rank)),
+                              .profile = profile_of(program, speed_of(rank), rank),
                               .first_port = static_cast<std::uint32_t>(cast_.ports.size())});
       if (in_.share) add_cores(static_cast<std::uint32_t>(c));
       for (const Port& port : in_.messages.ports[program]) cast_.ports.push_back(port_use(rank, port));
@@ -63,19 +65,21 @@ class CastMaker {
     return speed;
   }
 
-  std::uint32_t profile_of(std::uint32_t program, double speed) {
-    const auto [at, fresh] = profiles_.try_emplace({program, speed}, cast_.durations.size());
-    if (fresh) add_durations(in_.schedule.programs[program], speed);
+  std::uint32_t profile_of(std::uint32_t program, double speed, std::int64_t rank) {
+    const std::int64_t rows = in_.by_rows.empty() ? 0 : schedule::drawn_rows_of(in_.schedule, rank);
+    const auto [at, fresh] = profiles_.try_emplace({program, speed, rows}, cast_.durations.size());
+    if (fresh) add_durations(in_.by_rows.empty() ? in_.schedule : in_.by_rows.at(rows), program, speed);
     return static_cast<std::uint32_t>(at->second);
   }
 
-  void add_durations(const Program& program, double speed) {
+  void add_durations(const schedule::Schedule& schedule, std::uint32_t index, double speed) {
+    const Program& program = schedule.programs[index];
     static const schedule::KernelShape kNoShape{};
     std::vector<std::int64_t>& durations = cast_.durations.emplace_back();
     std::vector<std::uint32_t>& contention = cast_.contention.emplace_back();
     for (const Op& op : program.ops) {
       const bool none = schedule::is_communication(op.kind) || op.kind == schedule::OpKind::host_wait;
-      const auto& shapes = in_.schedule.shapes;
+      const auto& shapes = schedule.shapes;
       const schedule::KernelShape& shape = op.shape < shapes.size() ? shapes[op.shape] : kNoShape;
       const KernelTime time = none ? KernelTime{} : in_.cost.time(program, op, shape);
       std::int64_t ps = time.time.ps();
@@ -182,7 +186,7 @@ class CastMaker {
   const CastInput& in_;
   std::vector<std::pair<std::int64_t, double>> speeds_;  // of slow GPUs, by rank
   Cast cast_;
-  std::map<std::pair<std::uint32_t, double>, std::size_t> profiles_;
+  std::map<std::tuple<std::uint32_t, double, std::int64_t>, std::size_t> profiles_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::size_t> places_;
   std::map<std::pair<std::size_t, std::uint32_t>, std::size_t> kinds_;
   std::map<std::uint64_t, std::uint32_t> resources_;

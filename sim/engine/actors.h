@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "sim/cost/kernel_cost.h"
@@ -75,6 +76,8 @@ struct CastInput {
   const PlanTable& plans;
   const ResourceUse& use;
   const RankClasses& classes;
+  // Where experts are not equally popular: the schedule as it is for ranks that receive so many rows.
+  const std::map<std::int64_t, schedule::Schedule>& by_rows;
   bool share = true;  // transfers load resources and take SMs
 };
 Cast make_cast(const CastInput& input);

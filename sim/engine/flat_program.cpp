@@ -27,7 +27,7 @@ Work work_of(OpKind kind) {
   if (kind == OpKind::cpu_adam) return Work::host_work;
   const bool attention = kind >= OpKind::attention_forward && kind <= OpKind::attention_scores;
   const bool products = kind >= OpKind::attention_context && kind <= OpKind::attention_dkey;
-  return kind == OpKind::gemm || attention || products ? Work::bound_kernel : Work::kernel;
+  return kind == OpKind::gemm || kind == OpKind::grouped_gemm || attention || products ? Work::bound_kernel : Work::kernel;
 }
 
 // An event belongs to one instance of a buffer.

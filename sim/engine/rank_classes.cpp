@@ -4,6 +4,7 @@
 
 #include <unordered_map>
 
+#include "schedule/expert_rows.h"
 #include "sim/engine/mix.h"
 
 namespace orrery::sim::engine {
@@ -20,6 +21,10 @@ class Refiner {
     std::vector<std::uint64_t> keys(world);
     for (std::size_t r = 0; r < world; ++r)
       keys[r] = static_cast<std::uint64_t>(schedule.program_group.index(static_cast<std::int64_t>(r)));
+    if (schedule.expert_rows.drawn.size() > 1)
+      for (std::size_t r = 0; r < world; ++r)
+        keys[r] = mix(keys[r], static_cast<std::uint64_t>(
+                                   schedule::drawn_rows_of(schedule, static_cast<std::int64_t>(r))));
     for (const auto& [rank, speed] : cluster.slow_gpus)
       if (rank >= 0 && rank < schedule.world && speed != 1.0)
         keys[static_cast<std::size_t>(rank)] =

@@ -3,7 +3,7 @@
 //
 // Partition refinement (as in colour refinement of graphs, Paige & Tarjan 1987) over ranks, meetings and
 // resources:
-//   rank      by program, speed of its GPU, the colours of its meetings (by relation and side), the colours
+//   rank      by program, speed of its GPU, rows that its experts get, the colours of its meetings (by relation and side), the colours
 //   of the resources that
 //             it loads (by how it loads them)
 //   meeting   by its plans and the multiset of its members' colours (sender and receiver apart)

@@ -2,7 +2,11 @@
 // loops that the steady state asks for, flat programs and the event loop.
 #include "sim/engine/simulation.h"
 
+#include <algorithm>
+#include <map>
+
 #include "base/check.h"
+#include "schedule/expert_rows.h"
 #include "sim/engine/actors.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/meeting_slots.h"
@@ -21,9 +25,11 @@ std::int64_t compute_of(const schedule::Program& program, const engine::FlatProg
   return sum;
 }
 
+using ByRows = std::map<std::int64_t, schedule::Schedule>;
+
 class Simulation {
  public:
-  Simulation(const schedule::Schedule& schedule, const hardware::Cluster& cluster, const KernelCost& cost,
+  Simulation(const schedule::Schedule& schedule, const ByRows& by_rows, const hardware::Cluster& cluster, const KernelCost& cost,
              const NetworkModel& network, const SimulationOptions& options)
       : schedule_(schedule),
         cluster_(cluster),
@@ -35,7 +41,7 @@ class Simulation {
         classes_(options.fold ? engine::classify_ranks(schedule, cluster, messages_, plans_, use_)
                               : engine::all_apart(schedule, messages_, network.resource_count())),
         cast_(engine::make_cast(
-            {schedule, cluster, cost, network, messages_, plans_, use_, classes_, options.share})),
+            {schedule, cluster, cost, network, messages_, plans_, use_, classes_, by_rows, options.share})),
         cut_(engine::find_cut(schedule)) {}
 
   SimulationResult result() {
@@ -139,7 +145,16 @@ SimulationResult simulate(const schedule::Schedule& schedule, const hardware::Cl
                           const SimulationOptions& options) {
   CHECK(options.steps >= 1 && schedule.world >= 1, options.steps, schedule.world);
   CHECK(options.traced_steps >= 1 && options.traced_steps <= options.steps, options.traced_steps, options.steps);
-  return Simulation(schedule, cluster, cost, network, options).result();
+  if (schedule.expert_rows.reserved == 0) return Simulation(schedule, {}, cluster, cost, network, options).result();
+  // Exchanges take as long as the fullest rank's; kernels each rank's own.
+  schedule::Schedule fullest = schedule::with_most_rows(schedule);
+  ByRows by_rows;
+  if (schedule.expert_rows.drawn.size() > 1) {
+    for (const std::int64_t rows : schedule.expert_rows.drawn)
+      if (!by_rows.contains(rows)) by_rows.emplace(rows, schedule::with_rows(schedule, rows));
+    fullest.expert_rows.drawn = schedule.expert_rows.drawn;
+  }
+  return Simulation(fullest, by_rows, cluster, cost, network, options).result();
 }
 
 }  // namespace orrery::sim

@@ -14,7 +14,7 @@ std::string op_shape_text(const schedule::Schedule& schedule, const schedule::Pr
   if (schedule::is_communication(op.kind) || schedule::is_copy(op.kind))
     return human_bytes(schedule::message_bytes(program, op));
   const schedule::KernelShape& s = schedule.shapes[op.shape];
-  if (op.kind == schedule::OpKind::gemm)
+  if (op.kind == schedule::OpKind::gemm || op.kind == schedule::OpKind::grouped_gemm)
     return fmt::format("{} {}x{}x{}", schedule::name(s.layout), s.m, s.n, s.k);
   if (s.head_dim > 0)
     return s.kv_heads > 0 && s.kv_heads != s.heads

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "schedule/compile.h"
+#include "schedule/expert_rows.h"
 #include "schedule/verify.h"
 #include "sim/cost/stretched_cost.h"
 #include "sim/metrics/advice.h"
@@ -92,9 +93,10 @@ Prediction predict(const scenarios::Scenario& scenario, const PredictOptions& op
   p.schedule = options.given ? *options.given : schedule::compile(scenario);
   refuse_too_large(scenario, p.schedule, options.simulation);
   const std::vector<schedule::Finding> unchecked = verify_schedule(scenario, p.schedule, options);
+  const schedule::Schedule fullest = schedule::with_most_rows(p.schedule);  // the rank whose experts get the most
   const MachineModels machine(scenario);
   const UndisturbedTime undisturbed = within_the_clock(scenario, [&] {
-    return undisturbed_time(p.schedule, machine.cost(), machine.network(), scenario.network);
+    return undisturbed_time(fullest, machine.cost(), machine.network(), scenario.network);
   });
   refuse_endless(scenario, undisturbed);
   const bool emulates = options.emulated_stretch > 0.0;
@@ -109,14 +111,14 @@ Prediction predict(const scenarios::Scenario& scenario, const PredictOptions& op
   Result& r = p.result;
   r.scenario = scenario.name;
   fill_simulated(p.simulation, r);
-  fill_memory(scenario, p.schedule, r);
+  fill_memory(scenario, fullest, r);
   fill_time_shares(p.schedule, p.simulation, r);
   fill_confidence(scenario.cluster, undisturbed, r);
-  const StepFlops flops = step_flops(p.schedule, scenario.training.attention_flops_causal);
+  const StepFlops flops = step_flops(schedule::with_mean_rows(p.schedule), scenario.training.attention_flops_causal);
   r.model_flops = flops.model;
   r.hardware_flops = flops.hardware;
   fill_rates(scenario, r);
-  append(r.warnings, memory_advice(scenario, p.schedule, r));
+  append(r.warnings, memory_advice(scenario, fullest, r));
   append(r.warnings, time_advice(scenario, r));
   append(r.warnings, answer_advice(scenario, r, undisturbed.disobedient, unchecked));
   append(r.warnings, machine.advice());

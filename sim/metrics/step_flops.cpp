@@ -11,7 +11,7 @@ using schedule::OpKind;
 // The fused kernel skips the upper half of a causal square; its definition has all of it.
 double recomputed_flops(const schedule::KernelWork& work, const schedule::Op& op,
                         const schedule::KernelShape& shape, double square_share) {
-  if (op.kind == OpKind::gemm) return work.flops.value();
+  if (op.kind == OpKind::gemm || op.kind == OpKind::grouped_gemm) return work.flops.value();
   const double full =
       op.kind == OpKind::attention_forward && shape.causal ? 2.0 * work.flops.value() : work.flops.value();
   return full * square_share;

@@ -82,6 +82,62 @@ void broadcast(const std::vector<OpContext>& members) {
   }
 }
 
+// Rows [first, first + count) of a view, of whole rows.
+Values rows_of(const ConstView& view, std::int64_t first, std::int64_t count) {
+  Values values;
+  for (std::int64_t r = first; r < first + count; ++r)
+    for (std::int64_t c = 0; c < view.columns; ++c) values.push_back(view.at(r, c));
+  return values;
+}
+
+void put_first(const Output& out, const Values& values) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  if (count > out.view.count()) throw ScheduleError(fmt::format("{} elements come to {}", count, out.view.count()));
+  for (std::int64_t i = 0; i < count; ++i) out.put(i, values[static_cast<std::size_t>(i)]);
+}
+
+// To the ranks of experts (y is what they receive), or back.
+void exchange_counted(const std::vector<OpContext>& members) {
+  const CountTable table = members.front().count_table();
+  const auto n = static_cast<std::int64_t>(members.size());
+  const bool back = members.front().is_extent(Role::x);
+  const auto rows = [&](std::int64_t sender, std::int64_t receiver) {
+    return back ? table.rows_between(table.tensor_index, receiver, sender)
+                : table.rows_between(table.tensor_index, sender, receiver);
+  };
+  std::vector<Values> results;
+  for (std::int64_t to = 0; to < n; ++to) {
+    Values mine;
+    for (std::int64_t from = 0; from < n; ++from) {
+      std::int64_t first = 0;
+      for (std::int64_t other = 0; other < to; ++other) first += rows(from, other);
+      const Values part = rows_of(members[static_cast<std::size_t>(from)].in(Role::x), first, rows(from, to));
+      mine.insert(mine.end(), part.begin(), part.end());
+    }
+    results.push_back(std::move(mine));
+  }
+  for (std::size_t to = 0; to < members.size(); ++to) put_first(members[to].out(Role::y), results[to]);
+}
+
+// Over the ranks that hold parts of the same experts: all rows to all, or sums of them back.
+void gather_counted(const std::vector<OpContext>& members) {
+  std::vector<Values> x;
+  for (const OpContext& m : members) x.push_back(values_of(m.in(Role::x)));
+  if (members.front().op().kind == OpKind::all_gather) {
+    for (const OpContext& m : members) put(m.out(Role::y), concatenated(x));
+    return;
+  }
+  const Values total = combined(x, schedule::Reduce::sum);
+  std::ptrdiff_t first = 0;
+  for (const OpContext& m : members) {
+    const Output y = m.out(Role::y);
+    const std::int64_t rows = m.count_table().received(m.count_table().tensor_index);
+    const auto count = static_cast<std::ptrdiff_t>(rows * y.view.columns);
+    put_first(y, Values(total.begin() + first, total.begin() + first + count));
+    first += count;
+  }
+}
+
 void exchange(const std::vector<OpContext>& members) {
   const std::size_t n = members.size(), pairs = count_of(members, Role::x);
   for (const OpContext& m : members)
@@ -123,6 +179,8 @@ void communicate(const std::vector<OpContext>& members) {
       throw ScheduleError("members do not perform the same collective");
   if (kind == OpKind::all_reduce) return all_reduce(members);
   if (kind == OpKind::broadcast) return broadcast(members);
+  if (members.front().has(Role::counts))
+    return kind == OpKind::all_to_all ? exchange_counted(members) : gather_counted(members);
   exchange(members);
 }
 

@@ -70,7 +70,7 @@ class Issuer {
       const auto [buffer, at] = instance(call, issued.microbatch, view.formal);
       if (view.allocates) memory_.allocate(BufferId(buffer), at);
       Allocation& allocation = memory_.current(BufferId(buffer), at);
-      issued.views.push_back({&view, &allocation, offset(*issued.op, view, allocation)});
+      issued.views.push_back({&view, &allocation, offset(*issued.op, view, allocation), program_.buffers[buffer].extent});
     }
     for (const View& view : program_.views_of(*issued.op))
       if (view.frees) {

@@ -17,6 +17,7 @@ struct BoundView {
   const schedule::View* view = nullptr;
   Allocation* allocation = nullptr;
   std::int64_t offset = 0;  // with the shard's part
+  schedule::Extent extent = schedule::Extent::fixed;  // of its buffer
 };
 
 struct IssuedOp {

@@ -31,18 +31,62 @@ OpContext::OpContext(const Job& job, const RankIssue& issue, std::size_t op)
     if (bound.view->count() == 0) continue;
     const std::int64_t stride = bound.view->rows == 1 ? bound.view->columns : bound.view->row_stride;
     const TensorView view{bound.allocation->touch() + bound.offset, bound.view->rows, bound.view->columns, stride};
-    views_.push_back({bound.view->role, bound.view->access, view});
-    if (bound.view->access != Access::write) check_written(views_.back(), bound);
+    views_.push_back({bound.view->role, bound.view->access, view, bound.extent});
+  }
+  cut_extents();
+  std::size_t next = 0;
+  for (const BoundView& bound : issued_.views)
+    if (bound.view->count() > 0) {
+      const Resolved& r = views_[next++];
+      if (r.access != Access::write) check_written(r, bound.allocation->label());
+    }
+}
+
+void OpContext::cut_extents() {
+  if (!has(Role::counts) || op().kind == schedule::OpKind::route_forward) {
+    for (const Resolved& r : views_)
+      if (r.extent != schedule::Extent::fixed) throw ScheduleError("an extent is touched without counts");
+    return;
+  }
+  const CountTable table = count_table();
+  for (Resolved& r : views_) {
+    if (r.extent == schedule::Extent::fixed) continue;
+    const std::int64_t rows =
+        r.extent == schedule::Extent::gathered ? table.gathered() : table.received(table.tensor_index);
+    if (rows > r.view.rows) throw ScheduleError(fmt::format("{} rows where {} are reserved", rows, r.view.rows));
+    r.view.rows = rows;
   }
 }
 
+CountTable OpContext::count_table() const {
+  const std::uint8_t expert = schedule::find_group(schedule(), "expert");
+  const std::uint8_t tensor = schedule::find_group(schedule(), "expert_tensor");
+  const std::vector<schedule::Group>& groups = schedule().groups;
+  CountTable table;
+  table.counts = need(Role::counts).view;
+  if (expert != schedule::kNoGroup) table.ep = groups[expert].size;
+  if (tensor != schedule::kNoGroup) table.etp = groups[tensor].size;
+  table.index = index_in(expert);
+  table.tensor_index = index_in(tensor);
+  if (table.counts.rows != table.senders() || table.counts.columns % table.ep != 0)
+    throw ScheduleError(fmt::format("counts of {} x {} for {} senders", table.counts.rows, table.counts.columns,
+                                    table.senders()));
+  for (std::int64_t i = 0; i < table.counts.count(); ++i)
+    if (std::isnan(table.counts[i])) throw ScheduleError("counts are read before they are written");
+  return table;
+}
+
+bool OpContext::is_extent(Role role) const { return need(role).extent != schedule::Extent::fixed; }
+
 // The statistics of the loss are filled column by column by different ops, so a view of all four may have holes.
-void OpContext::check_written(const Resolved& r, const BoundView& bound) const {
+void OpContext::check_written(const Resolved& r, const std::string& label) const {
   if (r.role == Role::stats) return;
+  // Of rows that are sent, those of choices without room are not there.
+  if (has(Role::counts) && r.extent == schedule::Extent::fixed && r.role == Role::x) return;
   for (std::int64_t i = 0; i < r.view.count(); ++i)
     if (std::isnan(r.view[i]))
       throw ScheduleError(fmt::format("{} is read as {} at element {} of the view before it is written (or holds NaN)",
-                                      bound.allocation->label(), schedule::name(r.role), i));
+                                      label, schedule::name(r.role), i));
 }
 
 const OpContext::Resolved* OpContext::find(Role role) const {
@@ -131,7 +175,9 @@ std::int64_t OpContext::layer() const {
   if (issued_.unit == nullptr) return 0;
   switch (issued_.unit->kind) {
     case schedule::UnitKind::embedding: return kEmbeddingLayer;
-    case schedule::UnitKind::layer: return issued_.unit->layer;
+    case schedule::UnitKind::layer:
+    case schedule::UnitKind::expert_layer:
+    case schedule::UnitKind::experts: return issued_.unit->layer;
     case schedule::UnitKind::head: return kHeadLayer;
   }
   return 0;

@@ -10,6 +10,7 @@
 #include "tests/interpreter/data.h"
 #include "tests/interpreter/dropout.h"
 #include "tests/interpreter/issue.h"
+#include "tests/interpreter/kernels_experts.h"
 #include "tests/interpreter/tensor_view.h"
 
 namespace orrery::interpreter {
@@ -50,6 +51,8 @@ class OpContext {
   std::int64_t index_in(std::uint8_t group) const;
   std::int64_t shard_index() const;  // of the op's group, or of the tensor group
   std::int64_t shard_count() const;
+  CountTable count_table() const;       // of an op with counts
+  bool is_extent(schedule::Role role) const;
   std::int64_t layer() const;           // key of random draws
   std::int64_t first_sequence() const;  // global, of this microbatch
   // Of a hidden state with `rows` rows here: each one's row in the whole microbatch.
@@ -62,10 +65,12 @@ class OpContext {
     schedule::Role role;
     schedule::Access access;
     TensorView view;
+    schedule::Extent extent = schedule::Extent::fixed;
   };
+  void cut_extents();  // to the rows that there are
   const Resolved* find(schedule::Role role) const;
   const Resolved& need(schedule::Role role) const;
-  void check_written(const Resolved& r, const BoundView& bound) const;
+  void check_written(const Resolved& r, const std::string& label) const;
 
   const Job& job_;
   const IssuedOp& issued_;

@@ -12,6 +12,7 @@
 #include "tests/interpreter/kernels_norm.h"
 #include "tests/interpreter/kernels_quantise.h"
 #include "tests/interpreter/perform_attention.h"
+#include "tests/interpreter/perform_experts.h"
 #include "tests/interpreter/perform_optimizer.h"
 
 namespace orrery::interpreter {
@@ -192,7 +193,7 @@ bool perform_simple(const OpContext& c) {
 
 double perform(const OpContext& c) {
   if (c.op().kind == OpKind::cross_entropy_loss) return loss(c);
-  if (!perform_simple(c) && !perform_attention(c) && !perform_optimizer(c))
+  if (!perform_simple(c) && !perform_attention(c) && !perform_experts(c) && !perform_optimizer(c))
     throw ScheduleError("the interpreter does not know this kind of op here");
   return 0.0;
 }

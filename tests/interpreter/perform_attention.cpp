@@ -4,6 +4,7 @@
 
 #include "tests/interpreter/kernels_attention.h"
 #include "tests/interpreter/kernels_elementwise.h"
+#include "tests/interpreter/kernels_latent.h"
 
 namespace orrery::interpreter {
 namespace {
@@ -87,6 +88,11 @@ bool perform_attention(const OpContext& c) {
                        c.dropout(0, 0), {c.out(Role::dq), c.out(Role::dk), c.out(Role::dv)});
   else if (kind == OpKind::attention_merge)
     attention_merge(attention_shape(c), c.in(Role::x), c.in(Role::stats), c.in_place(Role::o), c.in_place(Role::lse));
+  else if (kind == OpKind::latent_forward)
+    latent_forward(c.shape(), c.in_place(Role::q), c.in(Role::x), c.in(Role::shared), {c.out(Role::k), c.out(Role::v)});
+  else if (kind == OpKind::latent_backward)
+    latent_backward(c.shape(), c.in_place(Role::dq), c.in(Role::dk), c.in(Role::dv), c.out(Role::dx), c.out(Role::shared));
+  else if (kind == OpKind::resize_heads) resize_heads(c.shape(), c.in(Role::x), c.out(Role::y));
   else if (kind == OpKind::rotary_forward) rotate(c, Role::q, Role::k, 1.0);
   else if (kind == OpKind::rotary_backward) rotate(c, Role::dq, Role::dk, -1.0);
   else if (kind == OpKind::dropout_forward) drop(c, true);

@@ -51,8 +51,16 @@ Part part_of(const Schedule& schedule, std::int64_t rank, RankMemory& memory, co
   return part;
 }
 
-std::int64_t tensor_index(const Schedule& schedule, std::int64_t rank) {
-  return schedule::kTensor < schedule.groups.size() ? schedule.groups[schedule::kTensor].index(rank) : 0;
+std::int64_t index_in(const Schedule& schedule, std::uint8_t group, std::int64_t rank) {
+  return group < schedule.groups.size() ? schedule.groups[group].index(rank) : 0;
+}
+
+// The name of a slice here: of an expert, with its number among all of the layer.
+std::string name_here(const Schedule& schedule, std::int64_t rank, const Unit& unit, const schedule::Slice& slice) {
+  if (slice.expert < 0) return global_name(unit, slice);
+  const std::int64_t local = unit.slices.back().expert + 1;
+  const std::int64_t expert = index_in(schedule, unit.expert_group, rank) * local + slice.expert;
+  return fmt::format("layer{}.expert{}.{}", unit.layer, expert, slice.parameter.name);
 }
 
 // Calls visit(slice, position in the flat vector, global row, global column).
@@ -71,19 +79,18 @@ void for_each_element(const Unit& unit, std::int64_t tensor, Visit&& visit) {
 void place(const Schedule& schedule, std::int64_t rank, RankMemory& memory, const Unit& unit, State state) {
   const Part part = part_of(schedule, rank, memory, unit, kept(unit, state));
   for (std::int64_t i = part.first; i < part.last; ++i) *part.find(i) = 0.0;  // padding
-  for_each_element(unit, tensor_index(schedule, rank),
+  for_each_element(unit, index_in(schedule, unit.cut_group, rank),
                    [&](const schedule::Slice& s, std::int64_t at, std::int64_t row, std::int64_t column) {
                      if (double* const place = part.find(at))
-                       *place = initial_weight(global_name(unit, s), row, column, schedule.hyper.seed);
+                       *place = initial_weight(name_here(schedule, rank, unit, s), row, column, schedule.hyper.seed);
                    });
 }
 
 // Holders compute the same sums in different orders at most.
 bool agree(double a, double b) { return std::abs(a - b) <= 1e-12 * (1.0 + std::abs(a)); }
 
-void take(NamedTensors& all, const Unit& unit, const schedule::Slice& s, std::int64_t row, std::int64_t column,
+void take(NamedTensors& all, const std::string& name, const schedule::Slice& s, std::int64_t row, std::int64_t column,
           double value) {
-  const std::string name = global_name(unit, s);
   auto found = all.find(name);
   if (found == all.end())
     found = all.emplace(name, Matrix(s.parameter.rows, s.parameter.columns,
@@ -98,7 +105,8 @@ void take(NamedTensors& all, const Unit& unit, const schedule::Slice& s, std::in
 }  // namespace
 
 std::string global_name(const Unit& unit, const schedule::Slice& slice) {
-  if (unit.kind == UnitKind::layer) return fmt::format("layer{}.{}", unit.layer, slice.parameter.name);
+  if (unit.kind == UnitKind::layer || unit.kind == UnitKind::expert_layer)
+    return fmt::format("layer{}.{}", unit.layer, slice.parameter.name);
   return (unit.kind == UnitKind::embedding ? "embedding." : "head.") + slice.parameter.name;
 }
 
@@ -125,9 +133,9 @@ NamedTensors collect(const Schedule& schedule, Executor& executor, State state) 
   for (std::int64_t rank = 0; rank < schedule.world; ++rank)
     for (const Unit& unit : schedule.program_of(rank).units) {
       const Part part = part_of(schedule, rank, executor.memory(rank), unit, kept(unit, state));
-      for_each_element(unit, tensor_index(schedule, rank),
+      for_each_element(unit, index_in(schedule, unit.cut_group, rank),
                        [&](const schedule::Slice& s, std::int64_t at, std::int64_t row, std::int64_t column) {
-                         if (const double* const value = part.find(at)) take(all, unit, s, row, column, *value);
+                         if (const double* const value = part.find(at)) take(all, name_here(schedule, rank, unit, s), s, row, column, *value);
                        });
     }
   for (const auto& [name, tensor] : all)

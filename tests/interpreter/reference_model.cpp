@@ -89,10 +89,10 @@ class Forward {
     return bias ? t_.add_row(y, w(weight + "_bias")) : y;
   }
 
-  // Rotates the halves of every head: y = x cos + turned(x) sin, turned = (-second, first), as a matrix product.
+  // Rotates the halves of a head: y = x cos + turned(x) sin, turned = (-second, first), as a matrix product.
   Var rotated(Var x) {
     if (a_.position != PositionKind::rotary) return x;
-    const std::int64_t d = a_.head_dim;
+    const std::int64_t d = t_.value(x).columns;
     Matrix cosine(batch_.length, d), sine(batch_.length, d), turn(d, d);
     for (std::int64_t i = 0; i < d; ++i) {
       const std::int64_t pair = i % (d / 2);
@@ -122,8 +122,37 @@ class Forward {
     return bias;
   }
 
+  // Latent attention by its definition: one head at a time.
+  Var latent_attention(Var x, const std::string& p) {
+    const models::LatentAttention& l = a_.latent;
+    Var q = x;
+    if (l.query_rank > 0) {
+      q = t_.multiply_transposed(x, w(p + "query_down"));
+      q = t_.scale_columns(t_.normalise(q, false, 1e-5), w(p + "query_down_norm"));
+      q = t_.multiply_transposed(q, w(p + "query_up"));
+    } else {
+      q = t_.multiply_transposed(x, w(p + "query"));
+    }
+    const Var down = t_.multiply_transposed(x, w(p + "kv_down"));
+    const Var shared = rotated(t_.columns(down, l.kv_rank, l.rope_dim));
+    const Var latent =
+        t_.scale_columns(t_.normalise(t_.columns(down, 0, l.kv_rank), false, 1e-5), w(p + "kv_norm"));
+    const Var kv = t_.multiply_transposed(latent, w(p + "kv_up"));
+    std::vector<Var> heads;
+    for (std::int64_t h = 0; h < a_.heads; ++h) {
+      const std::int64_t d = a_.head_dim, at = h * (l.nope_dim + l.value_dim);
+      const Var qh = t_.join_columns({t_.columns(q, h * d, l.nope_dim), rotated(t_.columns(q, h * d + l.nope_dim, l.rope_dim))});
+      const Var kh = t_.join_columns({t_.columns(kv, at, l.nope_dim), shared});
+      const Var scores = t_.scale(t_.multiply_transposed(qh, kh), 1.0 / std::sqrt(static_cast<double>(d)));
+      const Var weights = t_.softmax_rows(t_.add_constant(scores, score_bias(h)));
+      heads.push_back(t_.multiply(weights, t_.columns(kv, at + l.nope_dim, l.value_dim)));
+    }
+    return projected(t_.join_columns(heads), p + "out", false);
+  }
+
   Var attention(Var x, const std::string& layer_name, std::int64_t layer) {
     const std::string p = layer_name + ".attention.";
+    if (a_.latent.kv_rank > 0) return latent_attention(x, p);
     const Var q = projected(x, p + "query", a_.qkv_bias), k = projected(x, p + "key", a_.qkv_bias),
               v = projected(x, p + "value", a_.qkv_bias);
     const std::int64_t d = a_.head_dim, square = batch_.length * batch_.length;
@@ -146,15 +175,67 @@ class Forward {
     return dropped(out, layer, batch_.sites.attention_out);
   }
 
-  Var mlp(Var x, const std::string& layer_name, std::int64_t layer) {
-    const std::string p = layer_name + ".mlp.";
+  Var mlp_of(Var x, const std::string& p) {
     const Var up = projected(x, p + "up", a_.mlp_bias);
     Var y = up;
     if (models::gated(a_.activation))
       y = t_.hadamard(t_.activate(projected(x, p + "gate", a_.mlp_bias), a_.activation), up);
     else
       y = t_.activate(up, a_.activation);
-    Var out = projected(y, p + "down", a_.mlp_bias);
+    return projected(y, p + "down", a_.mlp_bias);
+  }
+
+  // 1 where a token chooses the expert: of the best groups, the best top_k.
+  Matrix choices(const Matrix& scores) const {
+    const models::Experts& e = a_.experts;
+    Matrix picked(scores.rows, scores.columns);
+    const std::int64_t size = e.count / e.groups;
+    for (std::int64_t t = 0; t < scores.rows; ++t) {
+      const auto place = [&](const std::vector<double>& values, std::size_t i) {  // how many are before it
+        std::int64_t before = 0;
+        for (std::size_t k = 0; k < values.size(); ++k) before += values[k] > values[i] || (values[k] == values[i] && k < i);
+        return before;
+      };
+      std::vector<double> group_scores, allowed;
+      for (std::int64_t g = 0; g < e.groups; ++g) {
+        double best = -1e9, second = -1e9;
+        for (std::int64_t i = g * size; i < (g + 1) * size; ++i) {
+          const double s = scores.at(t, i);
+          if (s > best) second = best, best = s;
+          else second = std::max(second, s);
+        }
+        group_scores.push_back(e.router == models::RouterKind::sigmoid && size > 1 ? best + second : best);
+      }
+      for (std::int64_t i = 0; i < e.count; ++i)
+        allowed.push_back(place(group_scores, static_cast<std::size_t>(i / size)) < e.top_groups ? scores.at(t, i) : -1e9);
+      for (std::int64_t i = 0; i < e.count; ++i)
+        picked.at(t, i) = place(allowed, static_cast<std::size_t>(i)) < e.top_k ? 1.0 : 0.0;
+    }
+    return picked;
+  }
+
+  // Every expert computes every token, and the weights of those that were not chosen are 0.
+  Var experts(Var x, const std::string& layer_name) {
+    const models::Experts& e = a_.experts;
+    const Var logits = t_.multiply_transposed(x, w(layer_name + ".router"));
+    const bool sigmoid = e.router == models::RouterKind::sigmoid;
+    const Var scores = sigmoid ? t_.sigmoid(logits) : t_.softmax_rows(logits);
+    Matrix biased = t_.value(scores);
+    if (e.correction_bias)
+      for (std::int64_t t = 0; t < biased.rows; ++t)
+        for (std::int64_t i = 0; i < e.count; ++i)
+          biased.at(t, i) += t_.value(w(layer_name + ".router_correction")).at(i, 0);
+    Var weights = t_.mask(scores, choices(biased));
+    if (e.normalized) weights = t_.share_of_row(weights);
+    weights = t_.scale(weights, e.scale);
+    Var sum = e.shared_ffn_hidden > 0 ? mlp_of(x, layer_name + ".mlp.") : t_.scale(x, 0.0);
+    for (std::int64_t i = 0; i < e.count; ++i)
+      sum = t_.add(sum, t_.scale_rows(mlp_of(x, fmt::format("{}.expert{}.", layer_name, i)), t_.columns(weights, i, 1)));
+    return sum;
+  }
+
+  Var mlp(Var x, const std::string& layer_name, std::int64_t layer) {
+    Var out = models::is_expert_layer(a_, layer) ? experts(x, layer_name) : mlp_of(x, layer_name + ".mlp.");
     if (a_.post_norms) out = normed(out, layer_name + ".post_norm2");
     return dropped(out, layer, batch_.sites.mlp);
   }
@@ -197,7 +278,12 @@ NamedTensors initial_weights(const Architecture& a, std::int64_t vocab_rows, std
     }
   };
   add("embedding.", models::embedding_parameters(a, vocab_rows));
-  for (std::int64_t l = 0; l < a.layers; ++l) add(fmt::format("layer{}.", l), models::layer_parameters(a));
+  for (std::int64_t l = 0; l < a.layers; ++l) {
+    const bool sparse = models::is_expert_layer(a, l);
+    add(fmt::format("layer{}.", l), sparse ? models::expert_layer_parameters(a) : models::layer_parameters(a));
+    for (std::int64_t e = 0; sparse && e < a.experts.count; ++e)
+      add(fmt::format("layer{}.expert{}.", l, e), models::expert_parameters(a));
+  }
   add("head.", models::head_parameters(a, vocab_rows));
   return all;
 }

@@ -210,6 +210,48 @@ Var Tape::scale_columns(Var a, Var weight) {
   });
 }
 
+Var Tape::sigmoid(Var a) {
+  Matrix y = value(a), slope = value(a);
+  for (std::size_t i = 0; i < y.values.size(); ++i) {
+    const double s = interpreter::sigmoid(y.values[i]);
+    y.values[i] = s;
+    slope.values[i] = s * (1.0 - s);
+  }
+  return push(std::move(y), [this, a, slope](const Matrix& g) { add_to(grad(a), times(g, slope)); });
+}
+
+Var Tape::share_of_row(Var a) {
+  Matrix y = value(a);
+  std::vector<double> sums;
+  for (std::int64_t r = 0; r < y.rows; ++r) {
+    double sum = 0.0;
+    for (std::int64_t c = 0; c < y.columns; ++c) sum += y.at(r, c);
+    for (std::int64_t c = 0; c < y.columns; ++c) y.at(r, c) /= sum;
+    sums.push_back(sum);
+  }
+  return push(y, [this, a, y, sums](const Matrix& g) {
+    for (std::int64_t r = 0; r < g.rows; ++r) {
+      double inner = 0.0;
+      for (std::int64_t c = 0; c < g.columns; ++c) inner += g.at(r, c) * y.at(r, c);
+      for (std::int64_t c = 0; c < g.columns; ++c)
+        grad(a).at(r, c) += (g.at(r, c) - inner) / sums[static_cast<std::size_t>(r)];
+    }
+  });
+}
+
+Var Tape::scale_rows(Var a, Var weight) {
+  Matrix y = value(a);
+  for (std::int64_t r = 0; r < y.rows; ++r)
+    for (std::int64_t c = 0; c < y.columns; ++c) y.at(r, c) *= value(weight).at(r, 0);
+  return push(std::move(y), [this, a, weight](const Matrix& g) {
+    for (std::int64_t r = 0; r < g.rows; ++r)
+      for (std::int64_t c = 0; c < g.columns; ++c) {
+        grad(a).at(r, c) += g.at(r, c) * value(weight).at(r, 0);
+        grad(weight).at(r, 0) += g.at(r, c) * value(a).at(r, c);
+      }
+  });
+}
+
 Var Tape::softmax_rows(Var a) {
   Matrix p = value(a);
   for (std::int64_t r = 0; r < p.rows; ++r) {

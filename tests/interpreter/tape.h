@@ -33,6 +33,9 @@ class Tape {
   Var pick_rows(Var table, const std::vector<std::int64_t>& rows);
   Var normalise(Var a, bool centred, double epsilon);  // rows to mean square 1 (centred: and mean 0)
   Var scale_columns(Var a, Var weight);                // weight [n x 1]
+  Var sigmoid(Var a);
+  Var share_of_row(Var a);             // each row divided by its sum
+  Var scale_rows(Var a, Var weight);   // weight [rows x 1]
   Var softmax_rows(Var a);  // -infinity entries become 0
   Var activate(Var a, models::ActivationKind kind);    // the curve on one value: gelu, silu, relu, relu^2
   Var cross_entropy(Var logits, const std::vector<std::int64_t>& labels);  // sum over rows, [1 x 1]

@@ -83,4 +83,31 @@ Architecture tiny_gated_biases() {
   return a;
 }
 
+Architecture tiny_mixtral() {
+  Architecture a = tiny_llama();
+  a.name = "tiny-mixtral";
+  a.experts = {.count = 4, .top_k = 2, .ffn_hidden = 8};
+  return a;
+}
+
+Architecture tiny_deepseek() {
+  Architecture a = tiny_llama();
+  a.name = "tiny-deepseek";
+  a.layers = 4;
+  a.experts = {.count = 8,
+               .top_k = 3,
+               .ffn_hidden = 8,
+               .shared_ffn_hidden = 16,
+               .dense_layers = 1,
+               .router = models::RouterKind::sigmoid,
+               .correction_bias = true,
+               .groups = 4,
+               .top_groups = 2,
+               .scale = 2.5};
+  a.latent = {.kv_rank = 6, .query_rank = 5, .nope_dim = 4, .rope_dim = 2, .value_dim = 3};
+  a.head_dim = 6;
+  a.kv_heads = a.heads;
+  return a;
+}
+
 }  // namespace orrery::interpreter

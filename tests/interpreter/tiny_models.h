@@ -12,5 +12,7 @@ models::Architecture tiny_falcon();  // parallel block on one norm, rotary, no b
 models::Architecture tiny_neox();    // parallel block on two norms, squared ReLU, a bias on the head
 models::Architecture tiny_gemma();   // query / key norms, norms behind the blocks, GeGLU, explicit head_dim, tied
 models::Architecture tiny_gated_biases();  // SwiGLU with biases on gate, up and down
+models::Architecture tiny_mixtral();   // softmax, two of four experts in every layer
+models::Architecture tiny_deepseek();  // a dense layer first, sigmoid, groups, shared experts
 
 }  // namespace orrery::interpreter

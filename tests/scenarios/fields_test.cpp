@@ -36,6 +36,11 @@ TEST(Fields, EveryExampleIsRead) {
     if (path == "parallel.layers_per_virtual_stage")
       json = apply_override(json, "model.layers", json_of("24"));
     if (path == "training.recompute_layers") json = apply_override(json, "training.recompute", json_of("\"full\""));
+    if (path.starts_with("experts.")) {
+      json = apply_override(json, "model.mlp_bias", json_of("false"));
+      json = apply_override(json, "model.experts", json_of(R"({ "count": 2, "top_k": 1 })"));
+    }
+    if (path == "experts.counts") json = apply_override(json, "experts.balance", json_of("\"counts\""));
     json = apply_override(json, path, json_of(std::string(field.example)));
     if (path == "measured.source") json = apply_override(json, "measured.samples_per_s", json_of("1"));
     Diagnostics diagnostics;

@@ -46,7 +46,8 @@ TEST(ScheduleDocs, TheTableOfOperationsIsTheOneThatIsChecked) {
         kind == OpKind::host_wait)
       continue;  // rows that share operands or have none
     for (const Layout layout : {Layout::tn, Layout::nn, Layout::nt}) {
-      const std::string suffix = kind == OpKind::gemm ? " " + std::string(name(layout)) : "";
+      const bool by_layout = kind == OpKind::gemm || kind == OpKind::grouped_gemm;
+      const std::string suffix = by_layout ? " " + std::string(name(layout)) : "";
       EXPECT_THAT(text, testing::HasSubstr("| " + word + suffix + " | " +
                                            std::string(operands_of(kind, layout)) + " |"));
     }

@@ -46,6 +46,35 @@ INSTANTIATE_TEST_SUITE_P(Sharding, Plans, all_of(interpreter::sharding_plans()),
 INSTANTIATE_TEST_SUITE_P(Combined, Plans, all_of(interpreter::combined_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Context, Plans, all_of(interpreter::context_plans()), name_of);
 
+// Experts over every grid, in double: in float, a choice between two almost equal experts may fall either way.
+TEST(ExpertPlans, TrainAsOneRankDoes) {
+  struct Grid {
+    std::int64_t tp, dp, ep, etp, pp;
+    int zero;
+  };
+  for (const bool deepseek : {false, true})
+    for (const Grid& g : {Grid{1, 1, 1, 1, 1, 0}, Grid{1, 2, 2, 1, 1, 0}, Grid{1, 4, 2, 1, 1, 1}, Grid{2, 1, 2, 1, 1, 0},
+                          Grid{1, 2, 1, 2, 1, 0}, Grid{2, 2, 2, 2, 1, 2}, Grid{1, 4, 4, 1, 1, 3},
+                          Grid{2, 2, 2, 1, 2, 1}}) {
+      Scenario s = interpreter::plain_scenario(deepseek ? interpreter::tiny_deepseek() : interpreter::tiny_mixtral());
+      s.training.precision = hardware::Precision::fp32;
+      s.training.learning_rate = 1e-3;
+      s.training.micro_batch = 2;
+      s.training.clip_gradient_norm = 0.5;
+      s.recipe.weight_bytes = s.recipe.gradient_bytes = 4;
+      s.parallel.tp = g.tp;
+      s.parallel.sequence_parallel = g.tp > 1;
+      s.parallel.dp = g.dp;
+      s.parallel.ep = g.ep;
+      s.parallel.etp = g.etp;
+      s.parallel.pp = g.pp;
+      s.parallel.zero = g.zero;
+      interpreter::resolve(s);
+      EXPECT_EQ(difference_from_one_rank(s, kDouble, true, 5), "")
+          << s.model.name << " tp" << g.tp << " dp" << g.dp << " ep" << g.ep << " etp" << g.etp << " zero" << g.zero;
+    }
+}
+
 // The generated pattern can be learned, and is.
 TEST(Training, TheLossFallsClearly) {
   for (const std::string name : {"gpt", "llama"}) {
