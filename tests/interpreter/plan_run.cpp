@@ -36,7 +36,7 @@ void resolve(Scenario& s) {
   if (p.vpp > 1 && scenarios::traits(p.schedule).chunks == scenarios::Chunks::one)
     p.schedule = scenarios::PipelineSchedule::interleaved;
   if (p.context_method == scenarios::ContextMethod::ulysses) p.ulysses = p.cp;
-  p.etp = p.tp;
+  if (s.model.experts.count == 0) p.etp = p.tp;
   scenarios::place_ranks(p);
   s.training.microbatches = s.training.global_batch / (s.training.micro_batch * p.dp);
 }

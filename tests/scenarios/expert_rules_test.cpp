@@ -51,8 +51,9 @@ TEST(ExpertRule, TheGridNeedsExperts) {
 
 TEST(ExpertRule, Divides) {
   expect_one_error(Parts{.model = sparse(), .parallel = R"("ep": 16)"}, "ep=16 does not divide the 8 experts", "use ep 8");
-  expect_one_error(Parts{.model = sparse(), .nodes = 3, .parallel = R"("etp": 3)"}, "etp=3 does not divide the 4096 columns",
-                   "use etp 2 or 4");
+  expect_one_error(Parts{.model = sparse(), .nodes = 3, .parallel = R"("etp": 3)",
+                         .training = R"("global_batch": 48, "micro_batch": 1, "sequence_length": 1024)"},
+                   "etp=3 does not divide the 4096 columns", "use etp 2 or 4");
   expect_one_error(Parts{.model = sparse(R"(, "shared_ffn_hidden": 1023)"), .parallel = R"("tp": 2, "sp": true)"},
                    "tp=2 does not divide the 1023 columns of the shared experts", "use tp 1 or 3");
 }

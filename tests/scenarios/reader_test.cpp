@@ -87,10 +87,9 @@ TEST(ReadScenario, MeasuredValues) {
 
 // What cannot be simulated yet is refused, not ignored.
 TEST(ReadScenario, LaterPartsAreRefused) {
-  const Read r =
-      read(Parts{.parallel = R"("cp": 1, "ep": 2, "etp": 1)", .rest = R"("price": {}, "failures": {})"});
-  EXPECT_EQ(r.errors(), 3U);
-  EXPECT_THAT(r.text(), HasSubstr("expert parallelism is not supported yet"));
+  const Read r = read(Parts{.rest = R"("price": {}, "failures": {})"});
+  EXPECT_EQ(r.errors(), 2U);
+  EXPECT_THAT(r.text(), HasSubstr("\"failures\" is not supported yet"));
   EXPECT_THAT(r.text(), HasSubstr("\"price\" is not supported yet"));
 }
 
