@@ -12,7 +12,7 @@ namespace {
 const std::string kMixtral = "scenarios/mixtral-8x7b-64.json";
 
 TEST(Experts, ModelFlopsAreThoseOfTheActiveOnes) {
-  for (const std::string path : {kMixtral, std::string("scenarios/deepseek-v3-2048.json")}) {
+  for (const std::string& path : {kMixtral, std::string("scenarios/deepseek-v3-2048.json")}) {
     const Case r = run_case(path);
     const scenarios::Training& t = r.scenario.training;
     const double forward = models::forward_flops(r.scenario.model, t.sequence_length, r.scenario.vocab_rows(), false);
