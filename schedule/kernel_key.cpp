@@ -31,31 +31,19 @@ Family family_of(OpKind kind) {
     case OpKind::absmax:
     case OpKind::add:
     case OpKind::split_columns: case OpKind::join_columns:
-    case OpKind::dropout_forward:
-    case OpKind::dropout_backward:
+    case OpKind::dropout_forward: case OpKind::dropout_backward:
     case OpKind::gradient_norm:
-    case OpKind::adam:
-    case OpKind::sgd:
-    case OpKind::cpu_adam:
-    case OpKind::quantise:
-    case OpKind::dequantise:
+    case OpKind::adam: case OpKind::sgd: case OpKind::cpu_adam:
+    case OpKind::quantise: case OpKind::dequantise:
       return Family::flat;
     case OpKind::bias_backward:
-    case OpKind::position_forward:
-    case OpKind::position_backward:
-    case OpKind::norm_forward:
-    case OpKind::norm_backward:
-    case OpKind::softmax_forward:
-    case OpKind::softmax_backward:
-    case OpKind::route_forward:
-    case OpKind::route_backward:
-    case OpKind::permute:
-    case OpKind::combine:
-    case OpKind::combine_backward:
-    case OpKind::expert_sort:
-    case OpKind::expert_unsort:
-    case OpKind::activation_forward:
-    case OpKind::activation_backward:
+    case OpKind::position_forward: case OpKind::position_backward:
+    case OpKind::norm_forward: case OpKind::norm_backward:
+    case OpKind::softmax_forward: case OpKind::softmax_backward:
+    case OpKind::route_forward: case OpKind::route_backward:
+    case OpKind::permute: case OpKind::combine: case OpKind::combine_backward:
+    case OpKind::expert_sort: case OpKind::expert_unsort:
+    case OpKind::activation_forward: case OpKind::activation_backward:
     case OpKind::bias_dropout_add_forward:
     case OpKind::bias_dropout_add_backward:
     case OpKind::cross_entropy_max:
@@ -68,9 +56,7 @@ Family family_of(OpKind kind) {
       return Family::product;
     case OpKind::grouped_gemm:
       return Family::grouped;
-    case OpKind::latent_forward:
-    case OpKind::latent_backward:
-    case OpKind::resize_heads:
+    case OpKind::latent_forward: case OpKind::latent_backward: case OpKind::resize_heads:
     case OpKind::rotary_forward:
     case OpKind::rotary_backward:
     case OpKind::attention_forward: case OpKind::attention_backward: case OpKind::attention_merge:

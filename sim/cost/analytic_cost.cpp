@@ -70,9 +70,7 @@ bool reduces(OpKind kind) {
     case OpKind::cross_entropy_loss:
     case OpKind::cross_entropy_backward:
     case OpKind::quantise:  // the largest of a block first
-    case OpKind::route_forward:
-    case OpKind::route_backward:
-    case OpKind::combine_backward:
+    case OpKind::route_forward: case OpKind::route_backward: case OpKind::combine_backward:
       return true;
     case OpKind::fill:
     case OpKind::cast:
@@ -82,17 +80,11 @@ bool reduces(OpKind kind) {
     case OpKind::input:
     case OpKind::gemm:
     case OpKind::grouped_gemm:
-    case OpKind::permute:
-    case OpKind::combine:
-    case OpKind::expert_sort:
-    case OpKind::expert_unsort:
+    case OpKind::permute: case OpKind::combine: case OpKind::expert_sort: case OpKind::expert_unsort:
     case OpKind::embedding_forward:
     case OpKind::position_forward:
-    case OpKind::latent_forward:
-    case OpKind::latent_backward:
-    case OpKind::resize_heads:
-    case OpKind::rotary_forward:
-    case OpKind::rotary_backward:
+    case OpKind::latent_forward: case OpKind::latent_backward: case OpKind::resize_heads:
+    case OpKind::rotary_forward: case OpKind::rotary_backward:
     case OpKind::attention_forward:
     case OpKind::attention_backward:
     case OpKind::attention_merge:
@@ -265,19 +257,14 @@ std::optional<KernelClass> kernel_class(OpKind kind) {
     case OpKind::position_backward:
     case OpKind::norm_forward:
     case OpKind::norm_backward:
-    case OpKind::latent_forward:
-    case OpKind::latent_backward:
-    case OpKind::resize_heads:
-    case OpKind::rotary_forward:
-    case OpKind::rotary_backward:
+    case OpKind::latent_forward: case OpKind::latent_backward: case OpKind::resize_heads:
+    case OpKind::rotary_forward: case OpKind::rotary_backward:
     case OpKind::head_norm_forward:
     case OpKind::head_norm_backward:
-    case OpKind::softmax_forward:
-    case OpKind::softmax_backward:
+    case OpKind::softmax_forward: case OpKind::softmax_backward:
     case OpKind::activation_forward:
     case OpKind::activation_backward:
-    case OpKind::dropout_forward:
-    case OpKind::dropout_backward:
+    case OpKind::dropout_forward: case OpKind::dropout_backward:
     case OpKind::bias_dropout_add_forward:
     case OpKind::bias_dropout_add_backward:
     case OpKind::cross_entropy_max:
@@ -289,15 +276,10 @@ std::optional<KernelClass> kernel_class(OpKind kind) {
     case OpKind::sgd:
     case OpKind::top_k_select:
     case OpKind::top_k_apply:
-    case OpKind::quantise:
-    case OpKind::dequantise:
-    case OpKind::route_forward:
-    case OpKind::route_backward:
-    case OpKind::permute:
-    case OpKind::combine:
-    case OpKind::combine_backward:
-    case OpKind::expert_sort:
-    case OpKind::expert_unsort:
+    case OpKind::quantise: case OpKind::dequantise:
+    case OpKind::route_forward: case OpKind::route_backward:
+    case OpKind::permute: case OpKind::combine: case OpKind::combine_backward:
+    case OpKind::expert_sort: case OpKind::expert_unsort:
       return KernelClass::memory_bound;
     case OpKind::input:
     case OpKind::cpu_adam:
