@@ -88,6 +88,20 @@ const std::vector<Plan> kPlans = {
        pp(s, 3);
        s.parallel.layers_of_stage = {0, 4, 0};
      }},
+    {"PP2 ZB-V",
+     [](Scenario& s) {
+       pp(s, 2);
+       s.parallel.vpp = 2;
+       s.parallel.schedule = scenarios::PipelineSchedule::zero_bubble_v;
+       s.overlap.pipeline = true;
+     }},
+    {"TP2 PP2 DualPipe, every stage twice",
+     [](Scenario& s) {
+       tp(s, 2);
+       pp(s, 2);
+       s.parallel.schedule = scenarios::PipelineSchedule::dual_pipe;
+       s.overlap.pipeline = true;
+     }},
     {"DP2", [](Scenario& s) { dp(s, 2); }},
     {"DP2 ZeRO-1", [](Scenario& s) { dp(s, 2, 1); }},
     {"DP3 ZeRO-1, overlapped gather, no master weights",
