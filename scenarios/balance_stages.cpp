@@ -47,6 +47,8 @@ double in_flight(const Draft& d, std::int64_t stage) {
     case PipelineSchedule::zero_bubble_h2:
     case PipelineSchedule::zero_bubble_2p:
       return 2.0 * pp;
+    case PipelineSchedule::zero_bubble_auto:
+      return p.in_flight > 0 ? static_cast<double>(p.in_flight) : 2.0 * pp;
     case PipelineSchedule::gpipe:  // all of them, alike on every rank
     case PipelineSchedule::breadth_first:
     case PipelineSchedule::zero_bubble_h1:

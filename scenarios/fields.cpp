@@ -40,8 +40,9 @@ std::vector<Field> parallel_fields() {
        "\"auto\""},
       {"parallel.zero", "0, 1, 2, 3", "0; `fsdp`: 3",
        "What data-parallel ranks shard: 1 optimizer states, 2 and gradients, 3 and weights.", "1"},
-      {"parallel.schedule", "`gpipe`, `1f1b`, `interleaved`, `bfs`, `zb-h1`, `zb-h2`, `zb-1p`, `zb-2p`, `zb-v`, `dualpipe`, `dualpipe-v`, `auto`",
+      {"parallel.schedule", "`gpipe`, `1f1b`, `interleaved`, `bfs`, `zb-h1`, `zb-h2`, `zb-1p`, `zb-2p`, `zb-auto`, `zb-v`, `dualpipe`, `dualpipe-v`, `auto`",
        "`1f1b`; `interleaved` if vpp > 1", "Order of the pipeline: [schedules](../models/schedules.md).", "\"1f1b\""},
+      {"parallel.in_flight", "integer", "2 pp", "`zb-auto`: microbatches in flight on a rank at most, its memory limit.", "6"},
       {"parallel.layers_per_stage", "`even`, `even_with_embedding`, `balanced`, `balanced_memory`, list", "`even`",
        "Layers of each virtual stage in model order. `even_with_embedding`: embedding and head count as a "
        "layer each. `balanced`: by FLOPs, `balanced_memory`: by memory ([how](../models/schedules.md#uneven-stages)).",

@@ -14,6 +14,7 @@ const PipelineTraits& traits(PipelineSchedule schedule) {
       {.splits_backward = true, .sends_aside = true},         // zb-h2
       {.splits_backward = true, .sends_aside = true},         // zb-1p
       {.splits_backward = true, .sends_aside = true},         // zb-2p
+      {.splits_backward = true, .sends_aside = true},         // zb-auto
       {.chunks = Chunks::two, .placement = PlacementKind::vee, .splits_backward = true, .sends_aside = true},  // zb-v
       {.placement = PlacementKind::mirrored, .splits_backward = true, .sends_aside = true, .microbatches_per_rank = 2},  // dualpipe
       {.chunks = Chunks::two, .placement = PlacementKind::vee, .splits_backward = true, .sends_aside = true,

@@ -15,11 +15,12 @@ enum class PipelineSchedule : std::uint8_t {
   zero_bubble_h2,
   zero_bubble_1p,
   zero_bubble_2p,
+  zero_bubble_auto,
   zero_bubble_v,
   dual_pipe,
   dual_pipe_v,
 };
-inline constexpr std::size_t kPipelineSchedules = 11;
+inline constexpr std::size_t kPipelineSchedules = 12;
 
 // Where the chunks of a rank are in the model: schedule/compile/placement.h.
 enum class PlacementKind : std::uint8_t { loop, vee, mirrored };

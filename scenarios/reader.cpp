@@ -118,6 +118,7 @@ void read_parallel(Draft& d, ObjectReader& r) {
   d.layers_per_virtual_stage = number_or_auto(r, "layers_per_virtual_stage", kWaysMax);
   if (r.has("schedule") && !is_auto(r.child("schedule")))
     d.schedule = r.choice<PipelineSchedule>("schedule", PipelineSchedule::one_f_one_b, schedule_words());
+  if (r.has("in_flight")) p.in_flight = r.integer("in_flight", {.fallback = 0, .min = 1, .max = kWaysMax});
   read_layers_per_stage(d, r);
   read_order(d, r);
 }

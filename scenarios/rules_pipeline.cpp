@@ -65,6 +65,15 @@ void split_backward_keeps_gradients(Draft& d, Diagnostics& diagnostics) {
                     "use zero 0 or 1, or the 1f1b schedule");
 }
 
+void limit_of_the_automatic_schedule(Draft& d, Diagnostics& diagnostics) {
+  const Parallel& p = d.scenario.parallel;
+  if (p.in_flight == 0 || p.schedule == PipelineSchedule::zero_bubble_auto) return;
+  diagnostics.error(d.at("parallel.in_flight"),
+                    fmt::format("in_flight limits the zb-auto schedule; how many microbatches {} has in flight follows from its order",
+                                word(p.schedule)),
+                    "set schedule to \"zb-auto\", or leave in_flight out");
+}
+
 // The order has a beginning, a middle and an end; without all of them it is another order.
 void enough_microbatches(Draft& d, Diagnostics& diagnostics) {
   const Parallel& p = d.scenario.parallel;
@@ -108,6 +117,7 @@ const std::vector<Rule>& pipeline_rules() {
        kStagesKnown | kPolicyKnown, 0, schedule_sends_aside},
       {"split backward gradients", "schedules that split the backward exclude ZeRO-2 and 3",
        kStagesKnown | kDpKnown, 0, split_backward_keeps_gradients},
+      {"in flight", "in_flight belongs to zb-auto", kStagesKnown, 0, limit_of_the_automatic_schedule},
       {"dual microbatches", "dualpipe and dualpipe-v need 2 pp microbatches or more", kBatchKnown | kStagesKnown, 0,
        enough_microbatches},
       {"two streams", "dualpipe needs an even pp and an even number of microbatches", kBatchKnown | kStagesKnown, 0,

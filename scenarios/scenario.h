@@ -37,6 +37,7 @@ struct Parallel {
   bool sequence_parallel = false;
   int zero = 0;  // 0: DDP; 1, 2, 3
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
+  std::int64_t in_flight = 0;  // zb-auto: microbatches in flight on a rank at most; 0: 2 pp
   // Layers of each virtual stage, in model order (pp * vpp entries); schedule/compile/placement.h says which rank has
   // which. The embedding is with the first, the head with the last.
   std::vector<std::int64_t> layers_of_stage;

@@ -21,6 +21,7 @@ const Words<PipelineSchedule>& schedule_words() {
                                                 {"zb-h2", PipelineSchedule::zero_bubble_h2},
                                                 {"zb-1p", PipelineSchedule::zero_bubble_1p},
                                                 {"zb-2p", PipelineSchedule::zero_bubble_2p},
+                                                {"zb-auto", PipelineSchedule::zero_bubble_auto},
                                                 {"zb-v", PipelineSchedule::zero_bubble_v},
                                                 {"dualpipe", PipelineSchedule::dual_pipe},
                                                 {"dualpipe-v", PipelineSchedule::dual_pipe_v}};

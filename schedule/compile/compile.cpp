@@ -126,6 +126,7 @@ Schedule compile(const scenarios::Scenario& scenario) {
   const std::vector<Order> orders = pipeline_orders(p.schedule, {.stages = p.pp,
                                                                  .chunks = placement.chunks,
                                                                  .microbatches = t.microbatches,
+                                                                 .in_flight = p.in_flight,
                                                                  .times = stage_times(scenario, placement)});
   for (std::int64_t i = 0; i < p.pp; ++i)
     compile_stage(scenario, schedule, i, orders[static_cast<std::size_t>(i)]);

@@ -4,8 +4,9 @@
 // would be over, or to make room; whether also in a gap that is shorter, by what share of it, is a parameter that is
 // tried out. H1 and H2, where they keep to the limit, compete with these; what is fastest by the given times is kept.
 //
-// ZB-1p has the limit p, ZB-2p 2 p. From some number of microbatches on the steady state repeats itself, and is made
-// longer instead of scheduled; an order without one is passed over then. Cost: O(ranks^2 x microbatches), these at most 8 p.
+// ZB-1p has the limit p, ZB-2p 2 p, zb-auto what the scenario says. From some number of microbatches on the steady state repeats itself, and is made
+// longer instead of scheduled; an order without one is passed over then, and only if
+// none has one everything is scheduled. Cost: O(ranks^2 x microbatches), these at most 8 p.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -166,8 +167,9 @@ std::optional<Order> extended(const Order& order, std::uint32_t more) {
 }  // namespace
 
 std::vector<Order> zero_bubble_auto_orders(const PipelineShape& shape) {
-  CHECK(shape.in_flight > 0 && static_cast<std::int64_t>(shape.times.size()) == shape.stages, shape.in_flight);
+  CHECK(static_cast<std::int64_t>(shape.times.size()) == shape.stages, shape.times.size());
   PipelineShape scheduled = shape;
+  if (shape.in_flight == 0) scheduled.in_flight = 2 * shape.stages;
   scheduled.microbatches = std::min(shape.microbatches, 8 * shape.stages);
   const auto more = static_cast<std::uint32_t>(shape.microbatches - scheduled.microbatches);
   for (std::vector<Order>& orders : candidates(scheduled)) {
@@ -179,8 +181,8 @@ std::vector<Order> zero_bubble_auto_orders(const PipelineShape& shape) {
     }
     if (goes_on) return orders;
   }
-  CHECK(false, "no order goes on as it began", shape.in_flight);
-  return {};
+  scheduled.microbatches = shape.microbatches;
+  return std::move(candidates(scheduled).front());
 }
 
 }  // namespace orrery::schedule

@@ -67,7 +67,7 @@ Order zero_bubble_v_order(const PipelineShape& shape, std::int64_t rank);
 Order dual_pipe_order(const PipelineShape& shape, std::int64_t rank);
 Order dual_pipe_v_order(const PipelineShape& shape, std::int64_t rank);
 
-// ZB-1p, ZB-2p (section 3): made for the ranks' times, within a limit of microbatches in flight.
+// ZB-1p, ZB-2p, zb-auto (section 3): made for the ranks' times, within a limit of microbatches in flight.
 std::vector<Order> zero_bubble_auto_orders(const PipelineShape& shape);
 
 // The order of every rank. One table lists all schedules.

@@ -35,6 +35,7 @@ TEST(Fields, EveryExampleIsRead) {
     if (path != "training.micro_batch") json = apply_override(json, "training.micro_batch", json_of("1"));
     if (path == "parallel.layers_per_virtual_stage")
       json = apply_override(json, "model.layers", json_of("24"));
+    if (path == "parallel.in_flight") json = apply_override(json, "parallel.schedule", json_of("\"zb-auto\""));
     if (path == "training.recompute_layers") json = apply_override(json, "training.recompute", json_of("\"full\""));
     if (path.starts_with("experts.")) {
       json = apply_override(json, "model.mlp_bias", json_of("false"));

@@ -590,6 +590,12 @@ TEST(PipelineRule, DualPipeHasTwoHalves) {
   EXPECT_THAT(r.text(), HasSubstr("use pp 2 or 4, or the dualpipe-v schedule"));
 }
 
+TEST(PipelineRule, InFlightLimitsTheAutomaticSchedule) {
+  const Read r = read(Parts{.parallel = R"("pp": 4, "in_flight": 6, "schedule": "zb-2p")"});
+  EXPECT_THAT(r.text(), HasSubstr("in_flight limits the zb-auto schedule"));
+  EXPECT_EQ(read(Parts{.parallel = R"("pp": 4, "in_flight": 6, "schedule": "zb-auto")"}).errors(), 0U);
+}
+
 TEST(PipelineRule, MegatronHasTwoSchedules) {
   const Read r = read(Parts{.framework = "megatron", .parallel = R"("pp": 4, "schedule": "zb-h1")"});
   EXPECT_THAT(r.text(), HasSubstr("megatron has no zb-h1 schedule"));

@@ -238,6 +238,13 @@ TEST(Compile, MicrobatchesInFlight) {
       };
       EXPECT_LE(most(scenarios::PipelineSchedule::zero_bubble_1p), p);
       EXPECT_LE(most(scenarios::PipelineSchedule::zero_bubble_2p), 2 * p);
+      for (std::int64_t limit = 1; limit <= 2 * p; ++limit) {
+        PipelineShape limited = shape;
+        limited.in_flight = limit;
+        limited.microbatches = limit % 2 == 0 ? 4 * p : 9 * p;  // scheduled as a whole, or made longer
+        const Order order = zero_bubble_auto_orders(limited)[static_cast<std::size_t>(rank)];
+        EXPECT_LE(microbatches_in_flight(order), limit);
+      }
     }
 }
 
