@@ -1,4 +1,6 @@
 // Which pipeline schedule goes with which plan: microbatches, messages, what data-parallel ranks shard.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "scenarios/divisors.h"
@@ -24,6 +26,26 @@ void interleaving_in_megatron(Draft& d, Diagnostics& diagnostics) {
           m),
       fmt::format("use global_batch {} ({} microbatches), or the 1f1b schedule", alternatives(batches),
                   alternatives(nearest_multiples(m, p.pp))));
+}
+
+// torch.distributed.pipelining (ScheduleInterleaved1F1B): the microbatches run in max(1, m / pp) rounds of equal size.
+bool runs_in_equal_rounds(std::int64_t m, std::int64_t pp) { return m > 0 && m % std::max<std::int64_t>(1, m / pp) == 0; }
+
+void interleaving_in_pytorch(Draft& d, Diagnostics& diagnostics) {
+  const Parallel& p = d.scenario.parallel;
+  const std::int64_t m = d.scenario.training.microbatches, each = d.scenario.training.micro_batch * p.dp;
+  if (d.scenario.framework != Framework::fsdp || p.schedule != PipelineSchedule::interleaved ||
+      runs_in_equal_rounds(m, p.pp))
+    return;
+  std::int64_t fewer = m - 1, more = m + 1;
+  while (!runs_in_equal_rounds(fewer, p.pp)) --fewer;
+  while (!runs_in_equal_rounds(more, p.pp)) ++more;
+  diagnostics.error(d.at("training.global_batch"),
+                    fmt::format("PyTorch's interleaved schedule runs its microbatches in m / pp = {} rounds of equal size, but "
+                                "there are {}",
+                                std::max<std::int64_t>(1, m / p.pp), m),
+                    fmt::format("use global_batch {} ({} microbatches), or the 1f1b schedule",
+                                alternatives({fewer * each, more * each}), alternatives({fewer, more})));
 }
 
 // schedule/compile/point_to_point.cpp: without overlap a stage exchanges messages with both neighbours at fixed points, and
@@ -111,6 +133,8 @@ const std::vector<Rule>& pipeline_rules() {
   static const std::vector<Rule> rules = {
       {"megatron interleaving", "Megatron: interleaved microbatches are a multiple of pp",
        kBatchKnown | kStagesKnown, 0, interleaving_in_megatron},
+      {"pytorch interleaving", "PyTorch: interleaved microbatches run in equal rounds", kBatchKnown | kStagesKnown, 0,
+       interleaving_in_pytorch},
       {"blocking interleaving", "interleaved microbatches that are no multiple of pp need overlapped messages",
        kBatchKnown | kStagesKnown | kPolicyKnown, 0, blocking_interleaving},
       {"messages aside", "schedules that split the backward, or run chunk after chunk, need overlapped messages",

@@ -590,6 +590,18 @@ TEST(PipelineRule, DualPipeHasTwoHalves) {
   EXPECT_THAT(r.text(), HasSubstr("use pp 2 or 4, or the dualpipe-v schedule"));
 }
 
+// 32 GPUs as pp 4 and dp 8: 11 microbatches are 2 rounds of 4 and a rest.
+TEST(PipelineRule, PyTorchInterleavesInEqualRounds) {
+  const auto with = [](int global_batch) {
+    return read(Parts{.framework = "fsdp", .parallel = R"("pp": 4, "vpp": 2)", .training = training(global_batch, 1),
+                      .rest = R"("overlap": { "pipeline": true })"});
+  };
+  EXPECT_THAT(with(88).text(), HasSubstr("PyTorch's interleaved schedule runs its microbatches in m / pp = 2 rounds of equal "
+                                         "size, but there are 11"));
+  EXPECT_THAT(with(88).text(), HasSubstr("use global_batch 80 or 96 (10 or 12 microbatches)"));
+  EXPECT_EQ(with(80).errors(), 0U) << with(80).text();
+}
+
 TEST(PipelineRule, InFlightLimitsTheAutomaticSchedule) {
   const Read r = read(Parts{.parallel = R"("pp": 4, "in_flight": 6, "schedule": "zb-2p")"});
   EXPECT_THAT(r.text(), HasSubstr("in_flight limits the zb-auto schedule"));
