@@ -4,9 +4,9 @@
 // would be over, or to make room; whether also in a gap that is shorter, by what share of it, is a parameter that is
 // tried out. H1 and H2, where they keep to the limit, compete with these; what is fastest by the given times is kept.
 //
-// ZB-1p has the limit p, ZB-2p 2 p, zb-auto what the scenario says. From some number of microbatches on the steady state repeats itself, and is made
-// longer instead of scheduled; an order without one is passed over then, and only if
-// none has one everything is scheduled. Cost: O(ranks^2 x microbatches), these at most 8 p.
+// ZB-1p has the limit p, ZB-2p 2 p, zb-auto what the scenario says. From some number of microbatches on the steady state
+// repeats itself, and is made longer instead of scheduled; an order without one is passed over then, and only if none has
+// one everything is scheduled. Cost: O(ranks^2 x microbatches), these at most 8 p unless no order repeats itself.
 #include <algorithm>
 #include <limits>
 #include <optional>

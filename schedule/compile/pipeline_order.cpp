@@ -26,10 +26,9 @@ std::vector<Order> within(const PipelineShape& shape) {
 
 constexpr std::array<Orders, scenarios::kPipelineSchedules> kOrders = {
     of_each_rank<gpipe_order>,          of_each_rank<one_f_one_b_order>,    of_each_rank<interleaved_order>,
-    of_each_rank<breadth_first_order>,
-    of_each_rank<zero_bubble_h1_order>, of_each_rank<zero_bubble_h2_order>, within<1>,
-    within<2>, zero_bubble_auto_orders,                          of_each_rank<zero_bubble_v_order>,  of_each_rank<dual_pipe_order>,
-    of_each_rank<dual_pipe_v_order>};
+    of_each_rank<breadth_first_order>,  of_each_rank<zero_bubble_h1_order>, of_each_rank<zero_bubble_h2_order>,
+    within<1>,                          within<2>,                          zero_bubble_auto_orders,
+    of_each_rank<zero_bubble_v_order>,  of_each_rank<dual_pipe_order>,      of_each_rank<dual_pipe_v_order>};
 
 }  // namespace
 

@@ -202,6 +202,12 @@ std::vector<Plan> state_plans(const models::Architecture& a) {
   return plans;
 }
 
+std::size_t most_state_plans() {
+  std::size_t most = 0;
+  for (const models::Architecture& a : state_models()) most = std::max(most, state_plans(a).size());
+  return most;
+}
+
 schedule::Schedule compile_plan(const models::Architecture& a, const Plan& plan) {
   return schedule::compile(scenario_of(a, plan));
 }

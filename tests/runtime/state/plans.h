@@ -23,6 +23,7 @@ struct Plan {
 std::vector<models::Architecture> state_models();
 // Those plans that are legal for the model (a tied embedding on two stages excludes ZeRO-2 and 3). All with Adam.
 std::vector<Plan> state_plans(const models::Architecture& a);
+std::size_t most_state_plans();  // of the model that has most
 schedule::Schedule compile_plan(const models::Architecture& a, const Plan& plan);
 schedule::Schedule compile_plan(const models::Architecture& a, const std::string& name);
 
