@@ -593,7 +593,11 @@ TEST(PipelineRule, DualPipeHasTwoHalves) {
 // 32 GPUs as pp 4 and dp 8: 11 microbatches are 2 rounds of 4 and a rest.
 TEST(PipelineRule, PyTorchInterleavesInEqualRounds) {
   const auto with = [](int global_batch) {
-    return read(Parts{.framework = "fsdp", .parallel = R"("pp": 4, "vpp": 2)", .training = training(global_batch, 1),
+    return read(Parts{.model = R"({ "layers": 32, "hidden": 1024, "heads": 16, "vocab": 32000, "max_positions": 2048,
+                                    "tied_embeddings": false })",
+                      .framework = "fsdp",
+                      .parallel = R"("pp": 4, "vpp": 2)",
+                      .training = training(global_batch, 1),
                       .rest = R"("overlap": { "pipeline": true })"});
   };
   EXPECT_THAT(with(88).text(), HasSubstr("PyTorch's interleaved schedule runs its microbatches in m / pp = 2 rounds of equal "
