@@ -128,6 +128,8 @@ std::vector<Field> overlap_fields() {
        "true"},
       {"overlap.tensor_backward", "true, false", kPolicy,
        "The input gradient's collective travels during the weight gradient's product.", "true"},
+      {"overlap.expert_exchange", "true, false", "false",
+       "Tokens travel to experts and back during products of the shared experts and of the experts' weight gradients.", "false"},
       {"overlap.bucket_elements", "integer", kPolicy,
        "Gradients of a bucket; 0: one bucket. ZeRO-2 and 3 reduce unit by unit: it only cuts units larger "
        "than it.",
@@ -199,6 +201,9 @@ std::vector<Field> expert_fields() {
       {"experts.counts", "list of numbers", "none", "With `counts`: tokens of each expert, in proportion.", "[3, 1]"},
       {"experts.capacity_factor", "number", "the model's",
        "An expert takes at most this x tokens x top_k / experts of a rank's; 0: dropless.", "0"},
+      {"experts.dispatch", "`pairs`, `by_node`", "`pairs`",
+       "Between machines a token travels once for each of its experts, or once for each machine that holds some of them.",
+       "\"by_node\""},
   };
 }
 

@@ -118,6 +118,7 @@ void read_overlap(Draft& d, ObjectReader& r) {
   o.parameter_gather = r.boolean("parameter_gather", happens(policy.parameter_gather, plan));
   o.pipeline = r.boolean("pipeline", happens(policy.pipeline, plan));
   o.tensor_backward = r.boolean("tensor_backward", happens(policy.tensor_backward, plan));
+  o.expert_exchange = r.boolean("expert_exchange", false);
   o.prefetch_units =
       r.integer("prefetch_units", {.fallback = prefetch_units(policy, plan), .min = 0, .max = 1'000'000});
   o.prefetch_backward =

@@ -228,6 +228,7 @@ void read_experts(Draft& d, ObjectReader& r) {
   read_expert_counts(e, r);
   e.capacity_factor =
       r.number("capacity_factor", {.fallback = d.scenario.model.experts.capacity_factor, .min = 0.0, .max = 1e6});
+  e.dispatch = r.choice<Dispatch>("dispatch", Dispatch::pairs, dispatch_words());
   if ((e.balance == Balance::counts) != r.has("counts"))
     r.diagnostics().error(r.place("counts"), "counts and \"balance\": \"counts\" belong together", "give both or neither");
 }

@@ -152,6 +152,9 @@ void settings_without_effect(Draft& d, Diagnostics& diagnostics) {
   sharding_without_effect(s, idle);
   idle("overlap.pipeline", p.pp == 1, "pp is 1");
   idle("overlap.tensor_backward", p.tp == 1, "tp is 1");
+  idle("experts.dispatch", p.ep == 1, "ep is 1");
+  idle("overlap.expert_exchange", s.model.experts.count == 0 || p.ep * p.etp == 1,
+       s.model.experts.count == 0 ? "the model has no experts" : "ep and etp are 1");
   idle("compression.top_k", s.compression.top_k > 0.0 && p.replicas() == 1, "dp is 1");
   idle("kernels.fused_softmax", s.kernels.fused_attention, "the attention kernel is fused");
   idle("kernels.softmax_fp32_copy", s.kernels.fused_attention, "the attention kernel is fused");

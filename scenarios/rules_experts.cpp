@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "scenarios/divisors.h"
-#include "scenarios/pipeline_traits.h"
 #include "scenarios/rank_order.h"
 #include "scenarios/rules.h"
 #include "scenarios/words.h"
@@ -85,16 +84,6 @@ void known_parts(Draft& d, Diagnostics& diagnostics) {
     diagnostics.error(d.at("training.dropout"), "latent attention has no dropout", "use 0");
 }
 
-void whole_backward(Draft& d, Diagnostics& diagnostics) {
-  const PipelineTraits& wanted = traits(d.scenario.parallel.schedule);
-  const bool latent = d.scenario.model.latent.kv_rank > 0;
-  if ((!has_experts(d) && !latent) || (!wanted.splits_backward && wanted.placement != PlacementKind::mirrored)) return;
-  diagnostics.error(d.at("parallel.schedule"),
-                    fmt::format("{} have no weight gradients apart from their input gradients yet",
-                                has_experts(d) ? "layers with experts" : "layers with latent attention"),
-                    "use 1f1b, interleaved, breadth_first or gpipe");
-}
-
 void kept_on_the_device(Draft& d, Diagnostics& diagnostics) {
   if (!has_experts(d)) return;
   if (d.scenario.offload.optimizer != OffloadTarget::none)
@@ -133,6 +122,14 @@ void one_way_of_sharding(Draft& d, Diagnostics& diagnostics) {
          "cannot gather weights in another type than it keeps them", "set fp32_shards to false");
 }
 
+void predictions_are_counted(Draft& d, Diagnostics& diagnostics) {
+  const std::int64_t modules = d.scenario.model.prediction_layers;
+  if (modules == 0) return;
+  diagnostics.warning(d.at("model"), fmt::format("the model's {} for multi-token prediction is counted, not trained",
+                                                 modules == 1 ? "module" : fmt::format("{} modules", modules)),
+                      "set model.prediction_layers to 0 if that is what is meant");
+}
+
 }  // namespace
 
 const std::vector<Rule>& expert_rules() {
@@ -145,13 +142,12 @@ const std::vector<Rule>& expert_rules() {
       {"expert order", "the ranks of a stage are adjacent", kModelKnown | kWorldKnown, 0, stage_is_adjacent},
       {"expert counts", "there is a count for each expert", kModelKnown, 0, counts_name_experts},
       {"parts", "parts of models that can be counted but not trained", kModelKnown, 0, known_parts},
-      {"whole backward", "schedules that split the backward exclude experts and latent attention",
-       kModelKnown | kStagesKnown, 0, whole_backward},
       {"experts at home", "experts exclude offload, compression and CUDA graphs", kModelKnown | kPolicyKnown, 0, kept_on_the_device},
       {"experts in 16 bits", "low-precision products exclude experts and latent attention", kModelKnown | kTrainingKnown, 0,
        in_16_bits},
       {"shards of experts", "experts exclude HSDP, secondary shards, units of several layers and gathers in another type",
        kModelKnown | kWorldKnown | kPolicyKnown, 0, one_way_of_sharding},
+      {"prediction", "multi-token prediction modules are counted only", kModelKnown, 0, predictions_are_counted},
   };
   return rules;
 }

@@ -25,6 +25,8 @@ enum class Scaling : std::uint8_t { none, delayed, current, block, mx, nvfp4 };
 enum class ContextMethod : std::uint8_t { ring, all_gather, ulysses, hybrid };
 enum class OffloadTarget : std::uint8_t { none, cpu };
 enum class Balance : std::uint8_t { balanced, zipf, counts };
+// Tokens on their way to experts: a message for each pair of ranks, or each token once to every machine and on from there.
+enum class Dispatch : std::uint8_t { pairs, by_node };
 enum class Algorithm : std::uint8_t { automatic, ring, tree, nvls, nvls_tree };
 enum class Protocol : std::uint8_t { automatic, ll, ll128, simple };
 
@@ -86,6 +88,7 @@ struct Overlap {
   bool parameter_gather = false;     // ZeRO-1/2: gather of updated weights with the next forward
   bool pipeline = false;             // send / receive on streams of their own
   bool tensor_backward = false;      // input-gradient all_reduce with the weight-gradient GEMM
+  bool expert_exchange = false;      // tokens travel to experts and back while shared experts and weight gradients compute
   std::int64_t bucket_elements = 0;  // gradient buckets; 0: one bucket
   std::int64_t prefetch_units = 1;   // ZeRO-3: units (of sharding.unit_layers) gathered ahead in the forward
   std::int64_t prefetch_backward = 1;  // and in the backward
@@ -126,6 +129,7 @@ struct ExpertLoad {
   double zipf_exponent = 1.0;
   std::vector<double> counts;    // of each expert, in proportion
   double capacity_factor = 0.0;  // 0: dropless
+  Dispatch dispatch = Dispatch::pairs;
 };
 
 struct Offload {

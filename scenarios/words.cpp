@@ -40,6 +40,11 @@ const Words<Balance>& balance_words() {
   return words;
 }
 
+const Words<Dispatch>& dispatch_words() {
+  static const Words<Dispatch> words = {{"pairs", Dispatch::pairs}, {"by_node", Dispatch::by_node}};
+  return words;
+}
+
 const Words<Optimizer>& optimizer_words() {
   static const Words<Optimizer> words = {{"adamw", Optimizer::adam},
                                          {"adam", Optimizer::adam},

@@ -17,6 +17,7 @@ const Words<Framework>& framework_words();
 const Words<PipelineSchedule>& schedule_words();
 const Words<Recompute>& recompute_words();
 const Words<Balance>& balance_words();
+const Words<Dispatch>& dispatch_words();
 const Words<Optimizer>& optimizer_words();
 const Words<hardware::Precision>& precision_words();
 const Words<Scaling>& scaling_words();

@@ -29,6 +29,10 @@ std::string_view name(Extent extent) {
   return table[static_cast<std::size_t>(extent)];
 }
 
+bool is_by_node(const Schedule& schedule, const Op& op) {
+  return op.kind == OpKind::all_to_all && schedule.shapes[op.shape].k > 0;
+}
+
 GroupKind kind_of_group(const Schedule& schedule, std::uint8_t group) {
   if (group == kTensor) return GroupKind::tensor;
   if (group == kData) return GroupKind::data;

@@ -284,6 +284,9 @@ GroupKind kind_of_group(const Schedule& schedule, std::uint8_t group);
 
 // Index of the first group of that name behind the standard ones, or kNoGroup.
 std::uint8_t find_group(const Schedule& schedule, std::string_view name);
+// An all_to_all of tokens in which each goes to a machine once, for all of its experts there: a matter of who carries it, not of
+// what comes out.
+bool is_by_node(const Schedule& schedule, const Op& op);
 
 // Calls `visit(call, microbatch, iteration)` for every call in host issue order, repeats unrolled to at most
 // `repeat_limit` iterations each.

@@ -162,7 +162,9 @@ std::string_view name(Activation activation);
 
 // The shape of a kernel; fields a kind does not use are 0. FLOPs and bytes are pure functions of it and the views.
 struct KernelShape {
-  std::int64_t m = 0, n = 0, k = 0;        // GEMM: [m x k] x [k x n]; routing: m rows of an expert (0: any), k = top_k
+  // GEMM: [m x k] x [k x n]; routing: m rows of an expert (0: any), k = top_k; all_to_all of tokens that go to each machine
+  // once: the same as of the routing
+  std::int64_t m = 0, n = 0, k = 0;
   std::int32_t batch = 0, sequence = 0;    // attention, rotary, position
   std::int32_t heads = 0, kv_heads = 0, head_dim = 0;
   std::int32_t keys = 0;                   // fused attention: of a sequence, where not as many as queries

@@ -28,7 +28,7 @@ BlockId layer_backward(Stage& s, UnitKind kind, std::uint32_t releases);
 // The same cut behind its collectives, to run together with another block (F&B).
 std::vector<BlockId> layer_forward_parts(Stage& s, const ForwardMode& mode);
 std::vector<BlockId> layer_backward_parts(Stage& s, UnitKind kind, std::uint32_t releases);
-BlockId layer_weight_gradients(Stage& s);  // the rest
+BlockId layer_weight_gradients(Stage& s, UnitKind kind);  // the rest
 // Marks so in a block; `ahead`: those of later layers, else of earlier ones.
 void release_layers(Stage& s, BlockBuilder& b, std::uint32_t releases, bool ahead);
 
@@ -77,6 +77,12 @@ struct LinearInputs {
   Tensor norm1, out, norm2, activated;
 };
 LinearInputs linear_inputs(Stage& s, BlockBuilder& b, Life life);
+// Where the MLP, or the shared experts, keep what they leave.
+std::string mlp_name(const Stage& s);
+
+// The gradient of a linear layer's output: kept for the weight gradient where that is another block. The weight gradient.
+Tensor output_gradient(Stage& s, BlockBuilder& b, const std::string& name, std::int64_t rows, std::int64_t columns, Life life);
+void weight_gradient(BlockBuilder& b, Tensor dy, Tensor x, Tensor dw);
 
 // q, k and v as attention reads them: views into the fused projection.
 struct QueryKeyValue {

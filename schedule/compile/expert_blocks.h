@@ -11,7 +11,12 @@
 //
 // Backward is the same read upwards: gradients of outputs go the way of the tokens. Counts of rows travel once, by
 // all_gather, so that all members know everybody's. With one rank a layer of experts has no message.
+//
+// Exchanges are on the compute stream, or beside it: where the scenario overlaps them with the shared experts (Megatron-LM's
+// moe_shared_expert_overlap), and where the block runs together with one of another microbatch (DualPipe).
 #pragma once
+
+#include <functional>
 
 #include "schedule/compile/stage.h"
 
@@ -23,10 +28,15 @@ struct ExpertTensors {
   Tensor rows, up, activated;              // of the experts' MLP
   Tensor returned;                         // the experts' outputs, as the tokens' rank has them
 };
-ExpertTensors expert_tensors(Stage& s, BlockBuilder& b, Life life);
+// `linear_inputs_life`: of those that the weight gradients of the experts read.
+ExpertTensors expert_tensors(Stage& s, BlockBuilder& b, Life life, Life linear_inputs_life);
 
-Tensor write_experts(Stage& s, BlockBuilder& b, const ExpertTensors& t, Tensor x);
-// The gradient of x from that of the output.
-Tensor experts_backward(Stage& s, BlockBuilder& b, const ExpertTensors& t, Tensor dy, Tensor x);
+// `beside` writes what needs none of it, where tokens are on their way.
+Tensor write_experts(Stage& s, BlockBuilder& b, const ExpertTensors& t, Tensor x, const std::function<void()>& beside);
+// The gradient of x from that of the output. Where the stage splits its backward, without the experts' weight gradients.
+Tensor experts_backward(Stage& s, BlockBuilder& b, const ExpertTensors& t, Tensor dy, Tensor x,
+                        const std::function<void()>& beside);
+// These, from what both have left.
+void experts_weight_gradients(Stage& s, BlockBuilder& b);
 
 }  // namespace orrery::schedule

@@ -39,8 +39,7 @@ void own_rows_backward(Stage& s, BlockBuilder& b, const char* name, Tensor dy, T
   b.add(OpKind::gemm,
         {in(Role::dy, dy), in(Role::w, weight(s, b, name)), adds ? accumulate(Role::dx, dx) : out(Role::dx, dx)},
         input_gradient_gemm(dy, weight(s, b, name)));
-  b.add(OpKind::gemm, {in(Role::dy, dy), in(Role::x, x), accumulate(Role::dw, gradient(s, b, name))},
-        weight_gradient_gemm(dy, x));
+  if (!s.splits_backward) weight_gradient(b, dy, x, gradient(s, b, name));
 }
 
 std::int64_t kv_width(const Stage& s) {
@@ -49,15 +48,15 @@ std::int64_t kv_width(const Stage& s) {
 
 }  // namespace
 
-LatentTensors latent_tensors(Stage& s, BlockBuilder& b, Life life) {
+LatentTensors latent_tensors(Stage& s, BlockBuilder& b, Life life, Life linear_inputs_life) {
   const models::LatentAttention& l = s.model().latent;
   LatentTensors t;
   if (l.query_rank > 0) {
     t.query_down = low_rank(s, b, "latent.query_down", life, l.query_rank);
-    t.query_latent = low_rank(s, b, "latent.query", life, l.query_rank);
+    t.query_latent = low_rank(s, b, "latent.query", linear_inputs_life, l.query_rank);
   }
   t.kv_down = low_rank(s, b, "latent.kv_down", life, l.kv_rank + l.rope_dim);
-  t.kv_latent = low_rank(s, b, "latent.kv", life, l.kv_rank);
+  t.kv_latent = low_rank(s, b, "latent.kv", linear_inputs_life, l.kv_rank);
   return t;
 }
 
@@ -84,13 +83,18 @@ void write_latent_qkv(Stage& s, BlockBuilder& b, const LatentTensors& t, Tensor 
         latent_shape(s));
 }
 
-Tensor latent_qkv_backward(Stage& s, BlockBuilder& b, const LatentTensors& t, Tensor dqkv, Tensor x) {
+QueryKeyValue latent_gradients(Stage& s, BlockBuilder& b) {
+  const Tensor q = output_gradient(s, b, "latent.dquery_heads", s.z.tokens, s.z.query, Life::born);
+  const Tensor kv = workspace(s, b, "latent.dkey_value", s.activation_type, s.z.tokens, 2 * s.z.kv);
+  return {q, columns_of(kv, 0, s.z.kv), columns_of(kv, s.z.kv, s.z.kv)};
+}
+
+Tensor latent_qkv_backward(Stage& s, BlockBuilder& b, const LatentTensors& t, const QueryKeyValue& d, Tensor x) {
   const models::LatentAttention& l = s.model().latent;
-  const QueryKeyValue d = split(s, dqkv);
   const auto local = [&](const char* name, std::int64_t columns) {
-    return workspace(s, b, name, s.activation_type, s.z.local_tokens, columns);
+    return output_gradient(s, b, name, s.z.local_tokens, columns, Life::born);
   };
-  const Tensor dkv = workspace(s, b, "latent.dkv_heads", s.activation_type, s.z.tokens, kv_width(s));
+  const Tensor dkv = output_gradient(s, b, "latent.dkv_heads", s.z.tokens, kv_width(s), Life::born);
   const Tensor dshared = workspace(s, b, "latent.dshared_key", s.activation_type, s.z.tokens, l.rope_dim);
   b.add(OpKind::latent_backward,
         {accumulate(Role::dq, d.q), in(Role::dk, d.k), in(Role::dv, d.v), out(Role::dx, dkv), out(Role::shared, dshared)},
@@ -103,7 +107,7 @@ Tensor latent_qkv_backward(Stage& s, BlockBuilder& b, const LatentTensors& t, Te
                        out(Role::y, columns_of(ddown, l.kv_rank, l.rope_dim))});
   Tensor dx;
   if (t.query_down.exists()) {
-    dx = local("latent.dx", s.z.hidden);
+    dx = workspace(s, b, "latent.dx", s.activation_type, s.z.local_tokens, s.z.hidden);
     own_rows_backward(s, b, "attention.kv_down", ddown, x, dx, false);
     const Tensor dquery = column_parallel_backward(s, b, "latent.query_up", d.q, t.query_latent,
                                                    weight(s, b, "attention.query_up"), gradient(s, b, "attention.query_up"));
@@ -116,6 +120,24 @@ Tensor latent_qkv_backward(Stage& s, BlockBuilder& b, const LatentTensors& t, Te
     own_rows_backward(s, b, "attention.kv_down", ddown, x, dx, true);
   }
   return dx;
+}
+
+void latent_weight_gradients(Stage& s, BlockBuilder& b, Tensor x) {
+  const models::LatentAttention& l = s.model().latent;
+  const auto kept = [&](const char* name, std::int64_t rows, std::int64_t columns) {
+    return output_gradient(s, b, name, rows, columns, Life::dies);
+  };
+  const auto of_heads = [&](const char* name, Tensor dy, Tensor input) {
+    weight_gradient(b, dy, gather_rows(s, b, input, std::string("latent.regathered.") + name), gradient(s, b, name));
+  };
+  of_heads("attention.kv_up", kept("latent.dkv_heads", s.z.tokens, kv_width(s)),
+           low_rank(s, b, "latent.kv", Life::dies, l.kv_rank));
+  weight_gradient(b, kept("latent.dkv_down", s.z.local_tokens, l.kv_rank + l.rope_dim), x,
+                  gradient(s, b, "attention.kv_down"));
+  const Tensor dq = kept("latent.dquery_heads", s.z.tokens, s.z.query);
+  if (l.query_rank == 0) return of_heads("attention.query", dq, x);
+  of_heads("attention.query_up", dq, low_rank(s, b, "latent.query", Life::dies, l.query_rank));
+  weight_gradient(b, kept("latent.dquery_down", s.z.local_tokens, l.query_rank), x, gradient(s, b, "attention.query_down"));
 }
 
 Tensor resized_heads(Stage& s, BlockBuilder& b, const std::string& name, Tensor x, bool pads) {

@@ -13,17 +13,24 @@
 
 namespace orrery::schedule {
 
+struct QueryKeyValue;  // schedule/compile/blocks.h
+
 // What the forward leaves for the backward; rows of the residual stream.
 struct LatentTensors {
   Tensor query_down, query_latent;  // absent where queries have no low rank
   Tensor kv_down, kv_latent;        // kv_down: with the shared rotary part behind it
 };
-LatentTensors latent_tensors(Stage& s, BlockBuilder& b, Life life);
+// `linear_inputs_life`: of those that weight gradients of the heads' products read.
+LatentTensors latent_tensors(Stage& s, BlockBuilder& b, Life life, Life linear_inputs_life);
 
 // q | k | v of all heads into `qkv`.
 void write_latent_qkv(Stage& s, BlockBuilder& b, const LatentTensors& t, Tensor x, Tensor qkv);
-// From the gradient of that to x's.
-Tensor latent_qkv_backward(Stage& s, BlockBuilder& b, const LatentTensors& t, Tensor dqkv, Tensor x);
+// From the gradients of q, k and v to x's. Where the stage splits its backward, without the weight gradients; these, from
+// what it has left.
+Tensor latent_qkv_backward(Stage& s, BlockBuilder& b, const LatentTensors& t, const QueryKeyValue& d, Tensor x);
+void latent_weight_gradients(Stage& s, BlockBuilder& b, Tensor x);
+// Where those gradients are: weight gradients read q's alone.
+QueryKeyValue latent_gradients(Stage& s, BlockBuilder& b);
 
 // Heads of the attention's width to heads of the values' width, or back, padded with zeros.
 Tensor resized_heads(Stage& s, BlockBuilder& b, const std::string& name, Tensor x, bool pads);

@@ -26,16 +26,16 @@ void norm_backward(Stage& s, BlockBuilder& b, const std::string& name, Tensor dy
         norm_shape(s));
 }
 
-// The gradient of a linear layer's output: kept for the weight gradient where that is another block.
-Tensor output_gradient(Stage& s, BlockBuilder& b, const std::string& name, std::int64_t columns, Life life) {
-  return s.splits_backward ? layer_tensor(s, b, name, s.activation_type, life, s.z.tokens, columns)
-                           : workspace(s, b, name, s.activation_type, s.z.tokens, columns);
+Tensor whole_output(Stage& s, BlockBuilder& b, const std::string& name, std::int64_t columns, Life life) {
+  return output_gradient(s, b, name, s.z.tokens, columns, life);
 }
 
-// What the residual gradient becomes in a branch. Without sequence parallelism it is a linear layer's output gradient.
+// What the residual gradient becomes in a branch. Without sequence parallelism it is a linear layer's output gradient, where
+// the branch ends in one.
 Tensor branch_gradient(Stage& s, BlockBuilder& b, const std::string& branch, const char* name, Tensor dh) {
-  if (s.splits_backward && !s.sequence_parallel())
-    return output_gradient(s, b, branch + ".doutput", dh.columns, Life::born);
+  const bool linear = branch != "shared" || s.z.shared_ffn > 0;
+  if (s.splits_backward && !s.sequence_parallel() && linear)
+    return whole_output(s, b, branch + ".doutput", dh.columns, Life::born);
   return workspace(s, b, branch + name, s.activation_type, dh.rows, dh.columns);
 }
 
@@ -60,11 +60,16 @@ Tensor enter_branch(Stage& s, BlockBuilder& b, const std::string& name, const st
   return before;
 }
 
+}  // namespace
+
+Tensor output_gradient(Stage& s, BlockBuilder& b, const std::string& name, std::int64_t rows, std::int64_t columns, Life life) {
+  return s.splits_backward ? layer_tensor(s, b, name, s.activation_type, life, rows, columns)
+                           : workspace(s, b, name, s.activation_type, rows, columns);
+}
+
 void weight_gradient(BlockBuilder& b, Tensor dy, Tensor x, Tensor dw) {
   b.add(OpKind::gemm, {in(Role::dy, dy), in(Role::x, x), accumulate(Role::dw, dw)}, weight_gradient_gemm(dy, x));
 }
-
-}  // namespace
 
 Tensor column_parallel_backward(Stage& s, BlockBuilder& b, const std::string& name, Tensor dy, Tensor x,
                                 Tensor w, Tensor dw) {
@@ -84,7 +89,7 @@ namespace {
 Tensor whole_output_gradient(Stage& s, BlockBuilder& b, const std::string& name, Tensor d, Tensor dh) {
   if (!s.splits_backward) return gather_rows(s, b, d, name + ".gathered");
   if (!s.sequence_parallel() && d.formal != dh.formal) return d;
-  const Tensor kept = output_gradient(s, b, name + ".doutput", d.columns, Life::born);
+  const Tensor kept = whole_output(s, b, name + ".doutput", d.columns, Life::born);
   const Stream stream = collective_stream(s, b, Stream::compute);
   if (s.sequence_parallel())
     b.add(OpKind::all_gather, {in(Role::x, d), out(Role::y, kept)}).on(stream).group(kTensor).behind_compute();
@@ -109,13 +114,13 @@ const char* first_of_mlp(const Stage& s) { return models::gated(s.model().activa
 Tensor mlp_core_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor branch, Tensor dh, Tensor input) {
   const bool fused = s.scenario.kernels.fused_elementwise;
   const std::string first = first_of_mlp(s);
-  const std::string name = s.layer_kind == UnitKind::expert_layer ? "shared" : "mlp";
+  const std::string name = mlp_name(s);
   const Tensor dactivated = row_parallel_backward(s, b, name + ".down", "mlp.down",
                                                   whole_output_gradient(s, b, name, branch, dh), t.activated);
   const bool biased = s.model().mlp_bias;
   const Tensor bias = biased ? weight_of(s, b, s.layer_kind, first + "_bias", "mlp.up_bias") : Tensor{};
   const Tensor dbias = biased ? gradient_of(s, b, s.layer_kind, first + "_bias", "mlp.up_bias") : Tensor{};
-  const Tensor dup = output_gradient(s, b, name + ".dup", t.up.columns, Life::born);
+  const Tensor dup = whole_output(s, b, name + ".dup", t.up.columns, Life::born);
   b.add(OpKind::activation_backward,
         {in(Role::dy, dactivated), in(Role::x, t.up), in(Role::bias, fused ? bias : Tensor{}),
          out(Role::dx, dup), accumulate(Role::dbias, fused ? dbias : Tensor{})},
@@ -127,11 +132,13 @@ Tensor mlp_core_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tenso
 }
 
 Tensor mlp_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor dh, Tensor input) {
-  const Tensor branch = enter_branch(s, b, "mlp", "mlp.down_bias", dh, t.mask2, t.branch2, "post_norm2");
+  const Tensor branch = enter_branch(s, b, mlp_name(s), "mlp.down_bias", dh, t.mask2, t.branch2, "post_norm2");
   if (s.layer_kind != UnitKind::expert_layer) return mlp_core_backward(s, b, t, branch, dh, input);
-  const Tensor dx = experts_backward(s, b, t.experts, branch, input);
-  if (t.up.exists())
-    b.add(OpKind::add, {in(Role::x, mlp_core_backward(s, b, t, branch, dh, input)), accumulate(Role::y, dx)});
+  Tensor shared;
+  const Tensor dx = experts_backward(s, b, t.experts, branch, input, [&] {
+    if (t.up.exists()) shared = mlp_core_backward(s, b, t, branch, dh, input);
+  });
+  if (shared.exists()) b.add(OpKind::add, {in(Role::x, shared), accumulate(Role::y, dx)});
   return dx;
 }
 
@@ -205,11 +212,15 @@ Tensor attention_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tens
       enter_branch(s, b, "attention", "attention.out_bias", dh, t.mask1, t.branch1, "post_norm1");
   const bool latent = s.model().latent.kv_rank > 0;
   const Tensor whole = whole_output_gradient(s, b, "attention", branch, dh);
-  const Tensor heads = latent ? resized_heads(s, b, "attention.trimmed", t.out, false) : t.out;
+  Tensor heads = t.out;
+  if (latent && s.splits_backward)
+    heads.columns = s.z.heads * s.model().latent.value_dim;  // what they will be in the weight gradient's block
+  else if (latent)
+    heads = resized_heads(s, b, "attention.trimmed_again", t.out, false);
   Tensor dout = row_parallel_backward(s, b, "attention.projection", "attention.out", whole, heads);
   if (latent) dout = resized_heads(s, b, "attention.dpadded", dout, true);
-  const Tensor dqkv = output_gradient(s, b, "dqkv", s.z.query + 2 * s.z.kv, Life::born);
-  const QueryKeyValue raw = split(s, dqkv);
+  const Tensor dqkv = latent ? Tensor{} : whole_output(s, b, "dqkv", s.z.query + 2 * s.z.kv, Life::born);
+  const QueryKeyValue raw = latent ? latent_gradients(s, b) : split(s, dqkv);
   QueryKeyValue behind = raw;
   if (s.model().qk_norm) {
     const Tensor d = workspace(s, b, "dnormed_qk", s.activation_type, s.z.tokens, s.z.query + s.z.kv);
@@ -220,7 +231,7 @@ Tensor attention_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tens
     fused_core_backward(s, b, t, dout, behind);
   else
     separate_core_backward(s, b, t, dout, behind);
-  if (latent) return latent_qkv_backward(s, b, t.latent, dqkv, t.norm1);
+  if (latent) return latent_qkv_backward(s, b, t.latent, raw, t.norm1);
   if (s.model().position == models::PositionKind::rotary)
     b.add(OpKind::rotary_backward, {accumulate(Role::dq, behind.q), accumulate(Role::dk, behind.k)},
           attention_shape(s));
@@ -281,23 +292,35 @@ std::vector<BlockId> layer_backward_parts(Stage& s, UnitKind kind, std::uint32_t
   return b.finish_parts();
 }
 
-BlockId layer_weight_gradients(Stage& s) {
-  BlockBuilder b(s.schedule, s.program, "layer.weight_gradients", Phase::weight_gradient);
-  s.layer_kind = UnitKind::layer;
+BlockId layer_weight_gradients(Stage& s, UnitKind kind) {
+  BlockBuilder b(s.schedule, s.program, std::string(prefix(kind)) + ".weight_gradients", Phase::weight_gradient);
+  s.layer_kind = kind;
   s.gradients_life.fill(Life::bound);
   const LinearInputs x = linear_inputs(s, b, Life::dies);
   const std::string first = first_of_mlp(s);
   const auto kept = [&](const std::string& name, std::int64_t columns) {
-    return output_gradient(s, b, name, columns, Life::dies);
+    return whole_output(s, b, name, columns, Life::dies);
   };
-  weight_gradient(b, kept("mlp.doutput", s.z.hidden), x.activated, gradient_of(s, b, s.layer_kind, "mlp.down"));
-  const Tensor up_input = gather_rows(s, b, x.norm2.exists() ? x.norm2 : x.norm1, "mlp.up.regathered");
-  weight_gradient(b, kept("mlp.dup", s.z.up), up_input, gradient_of(s, b, s.layer_kind, first, "mlp.up"));
-  weight_gradient(b, kept("attention.doutput", s.z.hidden), x.out, gradient_of(s, b, s.layer_kind, "attention.out"));
-  const Tensor qkv_input =
-      x.norm2.exists() ? gather_rows(s, b, x.norm1, "attention.qkv.regathered") : up_input;  // shared norm
-  weight_gradient(b, kept("dqkv", s.z.query + 2 * s.z.kv), qkv_input,
-                  gradient_of(s, b, s.layer_kind, "attention.query", "attention.value"));
+  const std::string mlp = mlp_name(s);
+  if (kind == UnitKind::expert_layer) experts_weight_gradients(s, b);
+  Tensor up_input;
+  if (x.activated.exists()) {
+    weight_gradient(b, kept(mlp + ".doutput", s.z.hidden), x.activated, gradient_of(s, b, kind, "mlp.down"));
+    up_input = gather_rows(s, b, x.norm2.exists() ? x.norm2 : x.norm1, mlp + ".up.regathered");
+    const Tensor dw = gradient_of(s, b, kind, first, "mlp.up");
+    weight_gradient(b, kept(mlp + ".dup", kind == UnitKind::expert_layer ? s.z.shared_up : s.z.up), up_input, dw);
+  }
+  const bool latent = s.model().latent.kv_rank > 0;
+  const Tensor heads = latent ? resized_heads(s, b, "attention.trimmed_again", x.out, false) : x.out;
+  weight_gradient(b, kept("attention.doutput", s.z.hidden), heads, gradient_of(s, b, kind, "attention.out"));
+  if (latent) {
+    latent_weight_gradients(s, b, x.norm1);
+  } else {
+    const Tensor dqkv = kept("dqkv", s.z.query + 2 * s.z.kv);
+    const bool one_norm = s.model().parallel_block && s.model().shared_norm;
+    const Tensor input = one_norm ? up_input : gather_rows(s, b, x.norm1, "attention.qkv.regathered");
+    weight_gradient(b, dqkv, input, gradient_of(s, b, kind, "attention.query", "attention.value"));
+  }
   lower_products(s, b);
   b.end_records(layer_done(s, b));
   return b.finish();

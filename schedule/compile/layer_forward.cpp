@@ -95,7 +95,7 @@ LayerTensors layer_tensors(Stage& s, BlockBuilder& b, Life life, Life linear_inp
   };
   LayerTensors t;
   t.norm1 = row("norm1", linear_inputs_life);
-  if (s.model().latent.kv_rank > 0) t.latent = latent_tensors(s, b, life);
+  if (s.model().latent.kv_rank > 0) t.latent = latent_tensors(s, b, life, linear_inputs_life);
   add_qkv(s, b, life, t);
   const std::int64_t score_rows = z.batch * z.heads * z.sequence;
   if (kernels.fused_attention) {
@@ -114,21 +114,20 @@ LayerTensors layer_tensors(Stage& s, BlockBuilder& b, Life life, Life linear_inp
   if (s.model().post_norms) t.branch1 = row("branch1", life);
   if (dropout) t.mask1 = layer_tensor(s, b, "mask1", DataType::byte, life, z.local_tokens, z.hidden);
   if (!parallel) t.middle = row("middle", life);
-  if (!(parallel && s.model().shared_norm)) t.norm2 = row("norm2", linear_inputs_life);
-  if (s.layer_kind == UnitKind::expert_layer) {
-    t.experts = expert_tensors(s, b, life);
-    if (z.shared_ffn > 0) {
-      t.up = layer_tensor(s, b, "shared.up", type, life, z.tokens, z.shared_up);
-      t.activated = layer_tensor(s, b, "shared.activated", type, life, z.tokens, z.shared_ffn);
-    }
-  } else {
-    t.up = layer_tensor(s, b, "mlp.up", type, life, z.tokens, z.up);
-    t.activated = layer_tensor(s, b, "mlp.activated", type, linear_inputs_life, z.tokens, z.ffn);
+  const bool experts = s.layer_kind == UnitKind::expert_layer, mlp = !experts || z.shared_ffn > 0;
+  if (!(parallel && s.model().shared_norm)) t.norm2 = row("norm2", mlp ? linear_inputs_life : life);
+  if (experts) t.experts = expert_tensors(s, b, life, linear_inputs_life);
+  if (mlp) {
+    t.up = layer_tensor(s, b, mlp_name(s) + ".up", type, life, z.tokens, experts ? z.shared_up : z.up);
+    t.activated = layer_tensor(s, b, mlp_name(s) + ".activated", type, linear_inputs_life, z.tokens,
+                               experts ? z.shared_ffn : z.ffn);
   }
   if (s.model().post_norms) t.branch2 = row("branch2", life);
   if (dropout) t.mask2 = layer_tensor(s, b, "mask2", DataType::byte, life, z.local_tokens, z.hidden);
   return t;
 }
+
+std::string mlp_name(const Stage& s) { return s.layer_kind == UnitKind::expert_layer ? "shared" : "mlp"; }
 
 LinearInputs linear_inputs(Stage& s, BlockBuilder& b, Life life) {
   const auto tensor = [&](const char* name, std::int64_t rows, std::int64_t columns) {
@@ -137,8 +136,10 @@ LinearInputs linear_inputs(Stage& s, BlockBuilder& b, Life life) {
   LinearInputs x;
   x.norm1 = tensor("norm1", s.z.local_tokens, s.z.hidden);
   x.out = tensor("attention.out", s.z.tokens, s.z.query);
+  const bool experts = s.layer_kind == UnitKind::expert_layer;
+  if (experts && s.z.shared_ffn == 0) return x;
   if (!(s.model().parallel_block && s.model().shared_norm)) x.norm2 = tensor("norm2", s.z.local_tokens, s.z.hidden);
-  x.activated = tensor("mlp.activated", s.z.tokens, s.z.ffn);
+  x.activated = tensor((mlp_name(s) + ".activated").c_str(), s.z.tokens, experts ? s.z.shared_ffn : s.z.ffn);
   return x;
 }
 
@@ -298,8 +299,11 @@ Tensor write_mlp_or_experts(Stage& s, BlockBuilder& b, const LayerTensors& t) {
     return reduce_rows(s, b, write_mlp(s, b, t, gather_rows(s, b, t.norm2, "gathered_norm2")), "mlp.reduced");
   };
   if (s.layer_kind != UnitKind::expert_layer) return mlp();
-  const Tensor y = write_experts(s, b, t.experts, t.norm2);
-  if (t.up.exists()) b.add(OpKind::add, {in(Role::x, mlp()), accumulate(Role::y, y)});
+  Tensor shared;
+  const Tensor y = write_experts(s, b, t.experts, t.norm2, [&] {
+    if (t.up.exists()) shared = mlp();
+  });
+  if (shared.exists()) b.add(OpKind::add, {in(Role::x, shared), accumulate(Role::y, y)});
   return y;
 }
 
@@ -355,6 +359,7 @@ namespace {
 BlockBuilder forward_block(Stage& s, const ForwardMode& mode) {
   BlockBuilder b(s.schedule, s.program, mode.name, mode.phase);
   s.layer_kind = mode.kind;
+  s.workspace_apart = s.joined && mode.phase == Phase::recompute;
   s.weights_life.fill(mode.releases > 0 ? Life::dies : Life::bound);
   const Tensor x = hidden_of_layer(s, b, 0, mode.frees_input ? Life::dies : Life::bound);
   const Life output = mode.keeps_output ? Life::born : Life::local;
@@ -371,6 +376,7 @@ BlockBuilder forward_block(Stage& s, const ForwardMode& mode) {
   lower_products(s, b);
   release_layers(s, b, mode.releases, false);
   b.end_records(layer_done(s, b));
+  s.workspace_apart = false;
   return b;
 }
 

@@ -21,7 +21,8 @@ std::vector<MirroredUnit> mirrored_units(const Stage& s) {
   for (const std::uint32_t chunk : chunks) {
     if (s.is_first(chunk)) units.push_back({UnitKind::embedding, s.embedding_unit});
     for (std::uint32_t l = 0; l < static_cast<std::uint32_t>(s.layers_of_chunk[chunk]); ++l)
-      units.push_back({UnitKind::layer, s.first_unit_of_chunk[chunk] + l});
+      for (const UnitKind part : s.parts_of(s.first_unit_of_chunk[chunk] + l))
+        units.push_back({part, s.first_unit_of_chunk[chunk] + l});
     if (s.is_last(chunk)) units.push_back({UnitKind::head, s.head_unit});
   }
   return units;
@@ -37,13 +38,13 @@ BlockId sum_mirrored_gradients(Stage& s, UnitKind kind) {
   Tensor outgoing = own;
   if (own.shard_stride > 0) {  // which shard is a matter of the data group, and messages are in the pipe group
     outgoing = beside(".outgoing_gradients");
-    b.add(OpKind::cast, {in(Role::x, own), out(Role::y, outgoing)}).group(s.gradient_group());
+    b.add(OpKind::cast, {in(Role::x, own), out(Role::y, outgoing)}).group(s.shard_group(kind));
   }
   const Tensor other = beside(".mirrored_gradients");
   const auto peer = static_cast<int>(s.placement.ranks - 1 - 2 * s.index);
   b.add(OpKind::send, {in(Role::x, outgoing)}).group(kPipe).peer(peer).site(kSite).grouped();
   b.add(OpKind::recv, {out(Role::y, other)}).group(kPipe).peer(peer).site(kSite);
-  b.add(OpKind::add, {in(Role::x, other), accumulate(Role::y, own)}).group(s.gradient_group());
+  b.add(OpKind::add, {in(Role::x, other), accumulate(Role::y, own)}).group(s.shard_group(kind));
   b.end_records(done(s, b, kind));
   return b.finish();
 }

@@ -82,6 +82,7 @@ class Writer {
   static std::string backward_key(UnitKind kind, std::uint32_t parity) {
     return std::string(prefix(kind)) + ".backward." + std::to_string(parity);
   }
+  static std::string weights_key(UnitKind kind) { return std::string(prefix(kind)) + ".weight_gradients"; }
   static std::string key_of(const std::string& what, UnitKind kind) { return what + "." + std::string(prefix(kind)); }
   // Calls f(unit, kind) for each part of each layer.
   template <typename F>
@@ -142,8 +143,8 @@ void Writer::write_unit_blocks() {
         stage_.gradient_parity = parity;
         once(backward_key(kind, parity), [&] { return layer_backward(stage_, kind, 1); });
       }
+      if (stage_.splits_backward) once(weights_key(kind), [&] { return layer_weight_gradients(stage_, kind); });
     }
-    if (stage_.splits_backward) once("layer.weight_gradients", [&] { return layer_weight_gradients(stage_); });
   }
   if (stage_.has_head) {
     stage_.gradient_parity = stage_.parity_of_chunk[stage_.head_chunk];
@@ -173,25 +174,24 @@ void Writer::step(const StageStep& step, std::uint32_t microbatch_step) {
   send_and_receive(step.after);
 }
 
-// One block of two: their calls in turn, so that each computes while the other's collectives are on their way. A
-// recomputed forward has the workspace of the other's, so there they follow one another.
+// One block of two: their calls in turn, so that each computes while the other's collectives are on their way.
 void Writer::both(const StageStep& backward, const StageStep& forward, std::uint32_t microbatch_step) {
   microbatch_step_ = microbatch_step;
   for (const StageStep* step : {&backward, &forward}) send_and_receive(step->before);
   std::vector<Call> of_backward, of_forward;
-  interleaves_ = stage_.scenario.training.recompute == scenarios::Recompute::none;
+  interleaves_ = true;
   calls_ = &of_backward;
   compute(backward);
   calls_ = &of_forward;
   compute(forward);
   calls_ = &stage_.program.calls;
-  const std::size_t turns = interleaves_ ? std::min(of_backward.size(), of_forward.size()) : 0;
-  for (std::size_t i = 0; i < turns; ++i) {
+  std::size_t forwards = 0;  // spread evenly between the others
+  for (std::size_t i = 0; i < of_backward.size(); ++i) {
     calls_->push_back(of_backward[i]);
-    calls_->push_back(of_forward[i]);
+    const std::size_t due = (i + 1) * of_forward.size() / of_backward.size();
+    for (; forwards < due; ++forwards) calls_->push_back(of_forward[forwards]);
   }
-  calls_->insert(calls_->end(), of_backward.begin() + static_cast<std::ptrdiff_t>(turns), of_backward.end());
-  calls_->insert(calls_->end(), of_forward.begin() + static_cast<std::ptrdiff_t>(turns), of_forward.end());
+  calls_->insert(calls_->end(), of_forward.begin() + static_cast<std::ptrdiff_t>(forwards), of_forward.end());
   interleaves_ = false;
   for (const StageStep* step : {&backward, &forward}) send_and_receive(step->after);
 }
@@ -302,7 +302,7 @@ void Writer::weight_gradients(std::uint32_t chunk, bool last) {
   const std::uint32_t first = stage_.first_unit_of_chunk[chunk];
   layers_in_bucket_ = 0;
   for (auto l = static_cast<std::uint32_t>(stage_.layers_of_chunk[chunk]); l > 0; --l) {
-    call(blocks_.at("layer.weight_gradients"), first + l - 1);
+    call(blocks_.at(weights_key(stage_.kind_of(first + l - 1))), first + l - 1);
     layer_done(first + l - 1, first, last);
   }
   if (last && is_first(chunk)) embedding_use_done();
@@ -317,15 +317,8 @@ void Writer::recompute(std::uint32_t from, std::uint32_t to) {
     const bool keeps = unit + 1 < to;
     const UnitKind kind = stage_.kind_of(unit);
     const std::string name = std::string(prefix(kind)) + (keeps ? ".recompute" : ".recompute.last");
-    call(once(name,
-              [&] {
-                return layer_forward(stage_, {.name = name,
-                                              .kind = kind,
-                                              .phase = Phase::recompute,
-                                              .keeps_output = keeps,
-                                              .releases = 0});
-              }),
-         unit);
+    const ForwardMode mode{.name = name, .kind = kind, .phase = Phase::recompute, .keeps_output = keeps, .releases = 0};
+    call_layer(name, unit, [&] { return layer_forward(stage_, mode); }, [&] { return layer_forward_parts(stage_, mode); });
   }
 }
 
@@ -369,7 +362,7 @@ void Writer::layers_backward(std::uint32_t chunk, bool whole, bool last) {
         return layer_backward_parts(stage_, kind, releases);
       });
       if (!whole) continue;
-      if (stage_.splits_backward) call(blocks_.at("layer.weight_gradients"), first + l - 1);
+      if (stage_.splits_backward) call(blocks_.at(weights_key(kind)), first + l - 1);
       layer_done(first + l - 1, first, last);
     }
   }

@@ -73,6 +73,7 @@ void add_experts(Stage& s) {
     if (s.kind_of(u) != UnitKind::expert_layer) continue;
     Unit experts = layout_experts(models::expert_parameters(s.model()), s.z.experts, p.etp, p.edp);
     experts.layer = s.program.units[u].layer;
+    experts.tied_copy = s.program.units[u].tied_copy;
     experts.cut_group = find_group(s.schedule, "expert_tensor");
     experts.expert_group = find_group(s.schedule, "expert");
     add_unit(s, std::move(experts));
@@ -310,10 +311,14 @@ Tensor slot_tensor(Stage& s, BlockBuilder& b, const std::string& name, DataType 
   return b.tensor(id, {.slot_stride = 1}, life, rows, columns);
 }
 
+std::string workspace_name(const Stage& s, const std::string& name) { return s.workspace_apart ? "again." + name : name; }
+
 Tensor workspace(Stage& s, BlockBuilder& b, const std::string& name, DataType type, std::int64_t rows,
                  std::int64_t columns) {
-  const BufferId id = declare_once(
-      s, {.name = name, .kind = BufferKind::workspace, .type = type, .elements = rows * columns});
+  const BufferId id = declare_once(s, {.name = workspace_name(s, name),
+                                       .kind = BufferKind::workspace,
+                                       .type = type,
+                                       .elements = rows * columns});
   return b.tensor(id, {}, Life::local, rows, columns);
 }
 

@@ -85,6 +85,8 @@ struct Stage {
   // The block that is being written runs together with another (F&B): its collectives have a stream of their own, and
   // behind each of them it can be cut.
   bool joined = false;
+  // A recomputation may run together with another microbatch's forward, so its workspace has names of its own.
+  bool workspace_apart = false;
   bool splits_backward = false;  // weight gradients are another block: what it needs is kept (schedule of B and W)
   std::map<std::string, BufferId> named{};  // activations and workspace, declared at first use
 
@@ -180,6 +182,7 @@ Tensor slot_tensor(Stage& s, BlockBuilder& b, const std::string& name, DataType 
                    std::int64_t rows, std::int64_t columns);
 Tensor workspace(Stage& s, BlockBuilder& b, const std::string& name, DataType type, std::int64_t rows,
                  std::int64_t columns);
+std::string workspace_name(const Stage& s, const std::string& name);
 
 // The residual stream at the input of a layer (`ahead` = 0) or at its output (1); of the first layer (the
 // embedding writes it); behind the last (the head reads it).

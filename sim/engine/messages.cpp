@@ -60,7 +60,8 @@ Messages collect_messages(const Schedule& schedule) {
       const std::size_t message =
           index_of_or_append(all.messages, Message{.kind = kind,
                                                    .channel = static_cast<std::uint32_t>(channel),
-                                                   .bytes = schedule::message_bytes(program, op)});
+                                                   .bytes = schedule::message_bytes(program, op),
+                                                   .exchange = schedule::is_by_node(schedule, op) ? op.shape + 1 : 0});
       const Port port{.message = static_cast<std::uint32_t>(message), .side = side_of(op.kind)};
       port_of_op.push_back(static_cast<std::uint16_t>(index_of_or_append(ports, port)));
     }

@@ -36,6 +36,7 @@ struct Message {
   schedule::OpKind kind = schedule::OpKind::all_reduce;  // send stands for both of its sides
   std::uint32_t channel = 0;
   Bytes bytes;
+  std::uint32_t exchange = 0;  // 1 + the shape of an exchange of tokens by machine (network_model.h)
   bool operator==(const Message&) const = default;
 };
 

@@ -73,6 +73,8 @@ class Planner {
 
   // Of a message between `members_`. What a rank sends itself takes no time.
   TransferPlan plan_of(const Message& message) const {
+    if (message.exchange > 0)
+      return network_.by_node(token_exchange(schedule_.shapes[message.exchange - 1]), message.bytes, members_);
     if (message.kind != schedule::OpKind::send)
       return network_.collective(message.kind, message.bytes, members_);
     if (members_[0] == members_[1]) return {};

@@ -100,6 +100,8 @@ class Collector {
                           Bytes bytes) const {
     std::vector<std::int64_t> members;
     for (std::int64_t i = 0; i < group.size; ++i) members.push_back(group.member(rank, i));
+    if (schedule::is_by_node(schedule_, op))
+      return network_.by_node(token_exchange(schedule_.shapes[op.shape]), bytes, members);
     return network_.collective(op.kind, bytes, members);
   }
 

@@ -8,6 +8,7 @@
 #include "sim/network/point_to_point.h"
 #include "sim/network/residuals.h"
 #include "sim/network/select.h"
+#include "sim/network/token_exchange.h"
 
 namespace orrery::sim {
 namespace {
@@ -99,11 +100,23 @@ TransferPlan AlphaBeta::collective(OpKind kind, Bytes bytes, std::span<const std
   const GroupLinks links = analysis_.links(members);
   const CollectiveCall call{kind, static_cast<double>(bytes.count()), links, cluster_};
   const Choice choice = kind == OpKind::all_to_all ? Choice{all_to_all_estimate(call), false} : choose(call, wanted_);
-  plan = plan_of(choice.estimate, call.bytes, bus_factor(kind, static_cast<double>(links.ranks)), cluster_);
+  return planned(call, choice.estimate, choice.forced_in_vain);
+}
+
+TransferPlan AlphaBeta::planned(const CollectiveCall& call, const Estimate& estimate, bool forced_in_vain) const {
+  const GroupLinks& links = call.links;
+  TransferPlan plan = plan_of(estimate, call.bytes, bus_factor(call.kind, static_cast<double>(links.ranks)), cluster_);
   plan.crosses_nodes = links.nodes > 1;
-  set_weights(choice.estimate, links, choice.estimate.time_us(call.bytes), correction_of(cluster_.gpu).bandwidth, plan);
-  plan.explanation = explain(plan, links, choice.forced_in_vain);
+  set_weights(estimate, links, estimate.time_us(call.bytes), correction_of(cluster_.gpu).bandwidth, plan);
+  plan.explanation = explain(plan, links, forced_in_vain);
   return plan;
+}
+
+TransferPlan AlphaBeta::by_node(const TokenExchange& exchange, Bytes bytes, std::span<const std::int64_t> members) const {
+  if (members.size() == 1) return collective(OpKind::all_to_all, bytes, members);
+  const GroupLinks links = analysis_.links(members);
+  const CollectiveCall call{OpKind::all_to_all, static_cast<double>(bytes.count()), links, cluster_};
+  return planned(call, by_node_estimate(call, exchange), false);
 }
 
 TransferPlan AlphaBeta::point_to_point(std::int64_t from, std::int64_t to, Bytes bytes) const {

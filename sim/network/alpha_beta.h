@@ -8,6 +8,7 @@
 
 #include "hardware/cluster.h"
 #include "sim/network/endpoints.h"
+#include "sim/network/estimate.h"
 #include "sim/network/group_links.h"
 #include "sim/network/network_model.h"
 #include "sim/network/topology.h"
@@ -22,6 +23,7 @@ class AlphaBeta final : public NetworkModel {
 
   TransferPlan collective(schedule::OpKind kind, Bytes bytes, std::span<const std::int64_t> members) const override;
   TransferPlan point_to_point(std::int64_t from, std::int64_t to, Bytes bytes) const override;
+  TransferPlan by_node(const TokenExchange& exchange, Bytes bytes, std::span<const std::int64_t> members) const override;
   std::uint64_t pattern(std::span<const std::int64_t> members) const override;
   std::uint32_t resource_count() const override { return endpoints_.resource_count(); }
   std::string resource_name(std::uint32_t resource) const override { return endpoints_.resource_name(resource); }
@@ -34,6 +36,8 @@ class AlphaBeta final : public NetworkModel {
   const hardware::Cluster& cluster() const { return cluster_; }
 
  private:
+  TransferPlan planned(const CollectiveCall& call, const Estimate& estimate, bool forced_in_vain) const;
+
   const hardware::Cluster cluster_;
   const scenarios::Network wanted_;
   const Topology topology_;

@@ -53,12 +53,26 @@ struct Cores {
   std::uint32_t weight() const { return kFullLoad / count; }
 };
 
+// Rows of tokens to their experts or back, a token once to each machine (token_exchange.h): `choices` rows a token, of
+// `experts`, in the best `top_groups` of `groups`.
+struct TokenExchange {
+  std::int64_t choices = 0, experts = 0;
+  std::int32_t groups = 1, top_groups = 1;
+};
+inline TokenExchange token_exchange(const schedule::KernelShape& shape) {
+  return {.choices = shape.k, .experts = shape.experts, .groups = shape.groups, .top_groups = shape.top_groups};
+}
+
 class NetworkModel {
  public:
   virtual ~NetworkModel() = default;
   // `bytes` as schedule::message_bytes counts them. `members`: global ranks in group order.
   virtual TransferPlan collective(schedule::OpKind kind, Bytes bytes, std::span<const std::int64_t> members) const = 0;
   virtual TransferPlan point_to_point(std::int64_t from, std::int64_t to, Bytes bytes) const = 0;
+  // `bytes` as of an all_to_all of all rows, which it is where all members share a machine.
+  virtual TransferPlan by_node(const TokenExchange& /*exchange*/, Bytes bytes, std::span<const std::int64_t> members) const {
+    return collective(schedule::OpKind::all_to_all, bytes, members);
+  }
 
   // Two lists of members with the same pattern get equal plans for every message. By default each list is a pattern of
   // its own; a model of a symmetric fabric answers with what the plan really depends on (which members share a node,

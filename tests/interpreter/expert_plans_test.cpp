@@ -90,6 +90,39 @@ TEST_P(ExpertModels, OnEveryGrid) {
   }
 }
 
+// Weight gradients in blocks of their own, and exchanges of one microbatch beside products of another.
+TEST_P(ExpertModels, UnderEverySchedule) {
+  using scenarios::PipelineSchedule;
+  for (const PipelineSchedule schedule :
+       {PipelineSchedule::zero_bubble_h1, PipelineSchedule::zero_bubble_2p, PipelineSchedule::zero_bubble_v,
+        PipelineSchedule::dual_pipe, PipelineSchedule::dual_pipe_v})
+    for (const Grid& g : {Grid{.dp = 2, .ep = 2, .pp = 2}, Grid{.dp = 2, .ep = 1, .pp = 2, .zero = 1},
+                          Grid{.tp = 2, .dp = 2, .ep = 2, .etp = 2, .pp = 2}})
+      for (const bool recomputes : {false, true}) {
+        if (recomputes && g.tp > 1) continue;
+        expect_reference(model(), {std::to_string(static_cast<int>(schedule)) + " tp" + std::to_string(g.tp),
+                                   [&](Scenario& s) {
+                                     cut(s, g);
+                                     s.model.layers = 4;
+                                     s.training.micro_batch = 1;
+                                     s.parallel.schedule = schedule;
+                                     if (scenarios::traits(schedule).chunks != scenarios::Chunks::one) s.parallel.vpp = 2;
+                                     s.overlap.pipeline = true;
+                                     s.training.clip_gradient_norm = 0.1;
+                                     if (recomputes) s.training.recompute = scenarios::Recompute::full;
+                                   }});
+      }
+}
+
+TEST_P(ExpertModels, WithExchangesBesideProducts) {
+  for (const Grid& g : {Grid{.dp = 2, .ep = 2}, Grid{.dp = 2, .etp = 2}, Grid{.tp = 2, .dp = 2, .ep = 2, .etp = 2, .pp = 2}})
+    expect_reference(model(), {"ep" + std::to_string(g.ep) + " etp" + std::to_string(g.etp), [&](Scenario& s) {
+                                 cut(s, g);
+                                 s.overlap.expert_exchange = true;
+                                 s.overlap.tensor_backward = g.tp > 1;
+                               }});
+}
+
 TEST_P(ExpertModels, WithEverythingAtOnce) {
   const Grid grid{.tp = 2, .dp = 2, .ep = 2, .etp = 1, .pp = 2, .zero = 1};
   expect_reference(model(), {"overlapped", [&](Scenario& s) {

@@ -8,6 +8,7 @@ namespace orrery::scenarios {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::Parts;
 using testing::read;
 using testing::Read;
@@ -74,9 +75,20 @@ TEST(ExpertRule, BalanceAndCountsBelongTogether) {
                    "2 counts for 8 experts", "one for each expert");
 }
 
-TEST(ExpertRule, TheBackwardIsWhole) {
-  expect_one_error(Parts{.model = sparse(), .parallel = R"("pp": 4, "schedule": "zb-h1")"},
-                   "layers with experts have no weight gradients apart", "use 1f1b");
+TEST(ExpertRule, PredictionModulesAreCountedOnly) {
+  const Read r = read(Parts{.model = sparse("", R"("prediction_layers": 1, )")});
+  EXPECT_EQ(r.errors(), 0U) << r.text();
+  EXPECT_THAT(r.text(), HasSubstr("warning: the model's module for multi-token prediction is counted, not trained"));
+  EXPECT_THAT(read(Parts{.model = sparse()}).text(), Not(HasSubstr("prediction")));
+}
+
+TEST(ExpertRule, DispatchIsByPairsOrByNode) {
+  const Read r = read(Parts{.model = sparse(), .parallel = R"("ep": 8)", .rest = R"("experts": { "dispatch": "by_node" })"});
+  EXPECT_EQ(r.errors(), 0U) << r.text();
+  EXPECT_EQ(r.scenario.experts.dispatch, Dispatch::by_node);
+  EXPECT_EQ(read(Parts{.model = sparse()}).scenario.experts.dispatch, Dispatch::pairs);
+  EXPECT_THAT(read(Parts{.model = sparse(), .rest = R"("experts": { "dispatch": "by_node" })"}).text(),
+              HasSubstr("experts.dispatch has no effect: ep is 1"));
 }
 
 TEST(ExpertRule, WhatCannotBeTrainedYet) {

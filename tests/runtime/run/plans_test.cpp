@@ -75,6 +75,30 @@ TEST(ExpertPlans, TrainAsOneRankDoes) {
     }
 }
 
+// And under schedules in which exchanges of one microbatch run beside products of another.
+TEST(ExpertPlans, TrainAsOneRankDoesUnderEverySchedule) {
+  using scenarios::PipelineSchedule;
+  for (const bool deepseek : {false, true})
+    for (const PipelineSchedule schedule : {PipelineSchedule::one_f_one_b, PipelineSchedule::interleaved,
+                                            PipelineSchedule::zero_bubble_h1, PipelineSchedule::dual_pipe,
+                                            PipelineSchedule::dual_pipe_v}) {
+      Scenario s = interpreter::plain_scenario(deepseek ? interpreter::tiny_deepseek() : interpreter::tiny_mixtral());
+      s.training.precision = hardware::Precision::fp32;
+      s.training.learning_rate = 1e-3;
+      s.training.micro_batch = 1;
+      s.training.clip_gradient_norm = 0.5;
+      s.recipe.weight_bytes = s.recipe.gradient_bytes = 4;
+      s.model.layers = 4;
+      s.parallel.dp = s.parallel.pp = s.parallel.ep = 2;
+      s.parallel.schedule = schedule;
+      const scenarios::Chunks chunks = scenarios::traits(schedule).chunks;
+      s.parallel.vpp = chunks == scenarios::Chunks::one ? 1 : 2;
+      s.overlap.pipeline = s.overlap.expert_exchange = true;
+      interpreter::resolve(s);
+      EXPECT_EQ(difference_from_one_rank(s, kDouble, true, 5), "") << s.model.name << " " << static_cast<int>(schedule);
+    }
+}
+
 // The generated pattern can be learned, and is.
 TEST(Training, TheLossFallsClearly) {
   for (const std::string name : {"gpt", "llama"}) {
