@@ -55,6 +55,23 @@ TEST(Experts, WhatIsDrawnIsWhatIsSent) {
   }
 }
 
+// What DeepSeek-V3's training rests on, taken away one by one.
+TEST(Experts, ExchangesAreHiddenAndGoByNode) {
+  const std::string path = "scenarios/deepseek-v3-2048.json";
+  const std::vector<std::string> one_way = {"parallel.schedule=1f1b", "overlap.expert_exchange=false"};
+  std::vector<std::string> beside = one_way;
+  beside.back() = "overlap.expert_exchange=true";
+  const Case published = run_case(path), pairs = run_case(path, {"experts.dispatch=pairs"});
+  const Case plain = run_case(path, one_way), shared = run_case(path, beside);
+  const auto exposed = [](const Case& r) { return r.exposed() * r.step(); };
+  EXPECT_LT(exposed(published), exposed(pairs)) << "a token once to each machine";
+  EXPECT_LT(exposed(shared), exposed(plain)) << "shared experts compute meanwhile";
+  EXPECT_LT(exposed(published), exposed(shared)) << "another microbatch computes meanwhile";
+  EXPECT_LT(published.step(), shared.step());
+  EXPECT_LT(shared.step(), plain.step());
+  EXPECT_NEAR(published.result.model_flops, plain.result.model_flops, 1e-9 * plain.result.model_flops);
+}
+
 // Folding keeps what it must: every rank of the expert group by itself gives what the classes give.
 TEST(Experts, EqualCountsAreBalanced) {
   const Case counts = run_case(kMixtral, {"experts.balance=counts", "experts.counts=[2, 2, 2, 2, 2, 2, 2, 2]"});
