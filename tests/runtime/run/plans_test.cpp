@@ -99,6 +99,30 @@ TEST(ExpertPlans, TrainAsOneRankDoesUnderEverySchedule) {
     }
 }
 
+// What has no room is dropped, by every plan that routes the same tokens together.
+TEST(ExpertPlans, DropTheSameTokensOnEveryGrid) {
+  const auto trained = [](std::int64_t dp, std::int64_t ep, std::int64_t etp, double capacity) {
+    Scenario s = interpreter::plain_scenario(interpreter::tiny_mixtral());
+    s.training.precision = hardware::Precision::fp32;
+    s.training.learning_rate = 1e-3;
+    s.training.micro_batch = 2;
+    s.recipe.weight_bytes = s.recipe.gradient_bytes = 4;
+    s.parallel.dp = dp;
+    s.parallel.ep = ep;
+    s.parallel.etp = etp;
+    s.experts.capacity_factor = capacity;
+    interpreter::resolve(s);
+    RunOptions options;
+    options.steps = 3;
+    options.in_double = true;
+    return perform(s, options);
+  };
+  const PlanOutcome one = trained(1, 1, 1, 0.75);
+  EXPECT_NE(difference(trained(1, 1, 1, 0.0), one, 1e-3, kDouble), "") << "nothing was dropped";
+  EXPECT_EQ(difference(trained(2, 2, 1, 0.75), one, 1e-3, kDouble), "");
+  EXPECT_EQ(difference(trained(4, 2, 2, 0.75), one, 1e-3, kDouble), "");
+}
+
 // The generated pattern can be learned, and is.
 TEST(Training, TheLossFallsClearly) {
   for (const std::string name : {"gpt", "llama"}) {
