@@ -21,7 +21,7 @@ std::vector<Field> whole_fields() {
       {"cluster", "path or object", "required",
        "What it runs on: a cluster file, or such an object, which may have a `base`.",
        "\"hardware/clusters/dgx-a100-80g.json\""},
-      {"framework", "`orrery`, `megatron`, `deepspeed`, `ddp`, `fsdp`", "`orrery`",
+      {"framework", "`orrery`, `megatron`, `deepspeed`, `ddp`, `fsdp` (or `fsdp2`), `fsdp1`", "`orrery`",
        "Whose policies fill in what is not stated.", "\"megatron\""},
   };
 }
@@ -38,7 +38,7 @@ std::vector<Field> parallel_fields() {
        "Megatron's way to say vpp: layers / pp / this.", "6"},
       {"parallel.dp", "integer or `auto`", "`auto`", "Data-parallel ways; `auto`: the GPUs / (tp x cp x pp).",
        "\"auto\""},
-      {"parallel.zero", "0, 1, 2, 3", "0; `fsdp`: 3",
+      {"parallel.zero", "0, 1, 2, 3", "0; `fsdp`, `fsdp1`: 3",
        "What data-parallel ranks shard: 1 optimizer states, 2 and gradients, 3 and weights.", "1"},
       {"parallel.schedule", "`gpipe`, `1f1b`, `interleaved`, `bfs`, `zb-h1`, `zb-h2`, `zb-1p`, `zb-2p`, `zb-auto`, `zb-v`, `dualpipe`, `dualpipe-v`, `auto`",
        "`1f1b`; `interleaved` if vpp > 1", "Order of the pipeline: [schedules](../models/schedules.md).", "\"1f1b\""},
@@ -130,6 +130,14 @@ std::vector<Field> overlap_fields() {
        "The input gradient's collective travels during the weight gradient's product.", "true"},
       {"overlap.expert_exchange", "true, false", "false",
        "Tokens travel to experts and back during products of the shared experts and of the experts' weight gradients.", "false"},
+      {"overlap.tensor_chunks", "integer", "1",
+       "Rows of a GEMM are cut into so many parts, and a tensor-parallel collective of one travels during the product of "
+       "another; 1: none does.",
+       "4"},
+      {"overlap.defer_embedding_gradients", "true, false, integer", "false",
+       "Weight gradients of the output layer wait until the pipeline drains: of all microbatches, or of the first so many "
+       "(Megatron's defer_embedding_wgrad_compute, wgrad_deferral_limit).",
+       "true"},
       {"overlap.bucket_elements", "integer", kPolicy,
        "Gradients of a bucket; 0: one bucket. ZeRO-2 and 3 reduce unit by unit: it only cuts units larger "
        "than it.",
@@ -145,6 +153,9 @@ std::vector<Field> overlap_fields() {
 
 std::vector<Field> sharding_fields() {
   return {
+      {"sharding.strategy", "`full_shard`, `shard_grad_op`, `hybrid_shard`, `hybrid_shard_zero2`, `no_shard`", "`full_shard`",
+       "FSDP1's names of `parallel.zero`, `reshard_after_forward` and `group` (hybrid: the GPUs of a node).",
+       "null"},
       {"sharding.group", "integer or `all`", "`all`",
        "ZeRO, FSDP: data-parallel neighbours that hold one copy of the states together; the groups replicate it "
        "(HSDP, MiCS).",
@@ -171,8 +182,15 @@ std::vector<Field> sharding_fields() {
        "1000000000"},
       {"sharding.max_reuse_elements", "integer", kPolicy,
        "ZeRO-3: and while they are used again within so many (stage3_max_reuse_distance).", "1000000000"},
-      {"sharding.limit_all_gathers", "true, false", "false",
-       "ZeRO-3: the host, not the device, waits before more is gathered ahead (FSDP1).", "true"},
+      {"sharding.limit_all_gathers", "true, false", kPolicy,
+       "ZeRO-3: the host, not the device, waits before more is gathered ahead (FSDP1; there `false` gathers without limit).",
+       "true"},
+      {"sharding.forward_prefetch", "true, false", kPolicy,
+       "ZeRO-3: the host issues the next gather of a forward before the kernels of a unit, not behind them.", "true"},
+      {"sharding.backward_prefetch", "`pre`, `post`, `none`", "`pre`",
+       "ZeRO-3: a backward gathers the next unit during a unit's kernels; or behind them, before its reduction; or behind "
+       "that.",
+       "\"pre\""},
   };
 }
 

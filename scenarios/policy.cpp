@@ -95,6 +95,19 @@ Policy fsdp_policy() {
   return p;
 }
 
+// FullyShardedDataParallel with MixedPrecision(param_dtype) and a wrapping policy of layers. The host waits before it gathers
+// a third unit, and asks for the next one behind the kernels of the present; the pipelining of PyTorch does not know it.
+Policy fsdp1_policy() {
+  Policy p = fsdp_policy();
+  p.framework = Framework::fsdp1;
+  p.help = "PyTorch FSDP1 (FullyShardedDataParallel): flat parameters, fp32 shards, gathered and reduced in 16 bits";
+  p.reshard_after_forward = p.reshard_after_backward = p.reduce_every_microbatch = When::always;
+  p.reduce_bytes = 2;
+  p.limit_all_gathers = true;
+  p.forward_prefetch = false;
+  return p;
+}
+
 int state_bytes(Optimizer optimizer) {
   switch (optimizer) {
     case Optimizer::adam:
@@ -111,7 +124,7 @@ int state_bytes(Optimizer optimizer) {
 
 const std::vector<Policy>& policies() {
   static const std::vector<Policy> table = {orrery_policy(), megatron_policy(), deepspeed_policy(),
-                                            ddp_policy(), fsdp_policy()};
+                                            ddp_policy(), fsdp_policy(), fsdp1_policy()};
   return table;
 }
 
@@ -171,7 +184,8 @@ Recipe recipe_of(const Policy& policy, hardware::Precision precision, Optimizer 
   recipe.master_weights = half;
   recipe.optimizer_state_bytes = state_bytes(optimizer);
   if (half && policy.fp32_shards && sharded_weights) {
-    recipe.weight_bytes = recipe.reduce_bytes = 4;
+    recipe.weight_bytes = 4;
+    recipe.reduce_bytes = policy.reduce_bytes;
     recipe.gathered_bytes = 2;
     recipe.master_weights = false;
   }

@@ -40,6 +40,8 @@ struct Policy {
   When reduce_every_microbatch = When::always;
   bool root_reshards = true;
   bool fp32_shards = false;
+  int reduce_bytes = 4;  // with fp32_shards
+  bool limit_all_gathers = false, forward_prefetch = true;
   // ZeRO-3: what is used again within so many elements stays, up to so many live ones; 0: nothing does.
   std::int64_t max_live_elements = 0, max_reuse_elements = 0;
   ContextMethod context_method = ContextMethod::ring;

@@ -110,6 +110,27 @@ void read_bucket(Draft& d, ObjectReader& r, const PlanFacts& plan) {
   o.bucket_elements = std::max<std::int64_t>(1, size.count() / gradient_bytes);
 }
 
+// true: all microbatches; false: none; or the first so many.
+void read_deferral(Draft& d, ObjectReader& r) {
+  const Json* value = r.child("defer_embedding_gradients");
+  const bool number = value != nullptr && value->kind == Json::Kind::integer;
+  if (number)
+    d.scenario.overlap.deferred_microbatches = r.integer("defer_embedding_gradients", {.fallback = 0, .min = 0, .max = kRanksMax});
+  else if (r.boolean("defer_embedding_gradients", false))
+    d.scenario.overlap.deferred_microbatches = kRanksMax;
+}
+
+void read_prefetch(Draft& d, ObjectReader& r, const PlanFacts& plan) {
+  Overlap& o = d.scenario.overlap;
+  const Sharding& s = d.scenario.sharding;
+  // Without its limit FSDP1's host gathers as far ahead as it is ahead of the device: all of it, at most.
+  const bool unlimited = d.scenario.framework == Framework::fsdp1 && !s.limit_on_host;
+  const std::int64_t usual = unlimited ? kRanksMax : prefetch_units(policy_of(d.scenario.framework), plan);
+  o.prefetch_units = r.integer("prefetch_units", {.fallback = usual, .min = 0, .max = kRanksMax});
+  const bool none = s.backward_prefetch != BackwardPrefetch::pre;
+  o.prefetch_backward = r.integer("prefetch_backward", {.fallback = none ? 0 : o.prefetch_units, .min = 0, .max = kRanksMax});
+}
+
 void read_overlap(Draft& d, ObjectReader& r) {
   const Policy& policy = policy_of(d.scenario.framework);
   const PlanFacts plan = facts_of(d);
@@ -119,10 +140,9 @@ void read_overlap(Draft& d, ObjectReader& r) {
   o.pipeline = r.boolean("pipeline", happens(policy.pipeline, plan));
   o.tensor_backward = r.boolean("tensor_backward", happens(policy.tensor_backward, plan));
   o.expert_exchange = r.boolean("expert_exchange", false);
-  o.prefetch_units =
-      r.integer("prefetch_units", {.fallback = prefetch_units(policy, plan), .min = 0, .max = 1'000'000});
-  o.prefetch_backward =
-      r.integer("prefetch_backward", {.fallback = o.prefetch_units, .min = 0, .max = 1'000'000});
+  o.tensor_chunks = r.integer("tensor_chunks", {.fallback = 1, .min = 1, .max = 64});
+  read_deferral(d, r);
+  read_prefetch(d, r, plan);
   o.bucket_buffers = r.integer(
       "bucket_buffers", {.fallback = bucket_buffers(policy, plan, o.gradient_reduce), .min = 0, .max = 16});
   read_bucket(d, r, plan);
@@ -139,24 +159,55 @@ void read_reshard(Draft& d, ObjectReader& r, bool usual) {
   s.reshard_to = r.integer("reshard_after_forward", {.fallback = 1, .min = 1, .max = kRanksMax});
 }
 
+// The neighbours among the ranks that shard which one node holds.
+std::int64_t ranks_of_a_node(const Draft& d) {
+  const Parallel& p = d.scenario.parallel;
+  const std::int64_t shards = d.scenario.sharding.shards(p.replicas());
+  const std::int64_t stride = p.cp > 1 ? std::min(p.cp_stride, p.dp_stride) : p.dp_stride;
+  return std::gcd(std::max<std::int64_t>(1, d.scenario.cluster.node.gpus / stride), std::max<std::int64_t>(1, shards));
+}
+
+// FSDP1's sharding strategies are names of two settings; `zero` comes from them, too (scenarios/reader.cpp).
+struct Strategy {
+  bool within_node = false, keeps_weights = false;
+};
+
+void read_group(Draft& d, ObjectReader& r, const Strategy& strategy) {
+  Sharding& s = d.scenario.sharding;
+  const Json* group = r.child("group");
+  const bool all = group != nullptr && group->is_string() && group->string == "all";
+  const std::int64_t node = strategy.within_node ? ranks_of_a_node(d) : 0;
+  if (!all) s.group = r.integer("group", {.fallback = node, .min = 1, .max = kRanksMax});
+  if (s.group == d.scenario.parallel.replicas()) s.group = 0;
+}
+
 void read_sharding(Draft& d, ObjectReader& r) {
   const Policy& policy = policy_of(d.scenario.framework);
   const PlanFacts plan = facts_of(d);
   Sharding& s = d.scenario.sharding;
-  const Json* group = r.child("group");
-  if (group == nullptr || !(group->is_string() && group->string == "all"))
-    s.group = r.integer("group", {.fallback = 0, .min = 1, .max = kRanksMax});
-  if (s.group == d.scenario.parallel.replicas()) s.group = 0;
-  read_reshard(d, r, happens(policy.reshard_after_forward, plan));
-  s.reshard_after_backward = r.boolean("reshard_after_backward", happens(policy.reshard_after_backward, plan));
+  const Strategy strategy = r.choice<Strategy>("strategy", Strategy{},
+                                               {{"full_shard", {}},
+                                                {"shard_grad_op", {.keeps_weights = true}},
+                                                {"hybrid_shard", {.within_node = true}},
+                                                {"hybrid_shard_zero2", {.within_node = true, .keeps_weights = true}},
+                                                {"no_shard", {}}});
+  read_group(d, r, strategy);
+  read_reshard(d, r, !strategy.keeps_weights && happens(policy.reshard_after_forward, plan));
   s.root_reshards = r.boolean("root_reshards", policy.root_reshards);
   s.secondary = r.integer("secondary_group", {.fallback = 0, .min = 0, .max = kRanksMax});
   s.unit_layers = r.integer("unit_layers", {.fallback = 1, .min = 1, .max = kRanksMax});
   s.reduce_every_microbatch =
       r.choice<bool>("reduce", happens(policy.reduce_every_microbatch, plan), {{"microbatch", true}, {"step", false}});
+  // FSDP1's SHARD_GRAD_OP: "inside no_sync(), the parameters are not resharded after the backward".
+  const bool stay = strategy.keeps_weights && !s.reduce_every_microbatch;
+  s.reshard_after_backward = r.boolean("reshard_after_backward", !stay && happens(policy.reshard_after_backward, plan));
   s.replicas_every_microbatch = r.choice<bool>("reduce_replicas", d.scenario.framework != Framework::deepspeed,
                                                {{"microbatch", true}, {"step", false}});
-  s.limit_on_host = r.boolean("limit_all_gathers", false);
+  s.limit_on_host = r.boolean("limit_all_gathers", policy.limit_all_gathers && plan.zero == 3);
+  s.prefetch_before_kernels = r.boolean("forward_prefetch", policy.forward_prefetch);
+  s.backward_prefetch = r.choice<BackwardPrefetch>(
+      "backward_prefetch", BackwardPrefetch::pre,
+      {{"pre", BackwardPrefetch::pre}, {"post", BackwardPrefetch::post}, {"none", BackwardPrefetch::none}});
   LiveLimits limits{policy.max_live_elements, policy.max_reuse_elements};
   limits.live = r.integer("max_live_elements", {.fallback = limits.live, .min = 0, .max = kBucketMax});
   limits.reuse = r.integer("max_reuse_elements", {.fallback = limits.reuse, .min = 0, .max = kBucketMax});
@@ -192,14 +243,6 @@ void read_offload(Draft& d, ObjectReader& r) {
   d.scenario.offload.pinned = r.boolean("pinned", true);
 }
 
-// The neighbours among the ranks that shard which one node holds.
-std::int64_t ranks_of_a_node(const Draft& d) {
-  const Parallel& p = d.scenario.parallel;
-  const std::int64_t shards = d.scenario.sharding.shards(p.replicas());
-  const std::int64_t stride = p.cp > 1 ? std::min(p.cp_stride, p.dp_stride) : p.dp_stride;
-  return std::gcd(std::max<std::int64_t>(1, d.scenario.cluster.node.gpus / stride), std::max<std::int64_t>(1, shards));
-}
-
 void read_compression(Draft& d, ObjectReader& r) {
   Compression& c = d.scenario.compression;
   c.top_k = r.number("top_k", {.fallback = 0.0, .min = 0.0, .max = 1.0});
@@ -222,8 +265,8 @@ void read_policy_parts(Draft& d, Diagnostics& diagnostics) {
     good = read_section(d.json, key, diagnostics, [&](ObjectReader& r) { read(d, r); }) && good;
   };
   part("recipe", read_recipe);
-  part("overlap", read_overlap);
   part("sharding", read_sharding);
+  part("overlap", read_overlap);
   part("kernels", read_kernels);
   part("offload", read_offload);
   part("compression", read_compression);

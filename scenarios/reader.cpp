@@ -106,8 +106,12 @@ void read_parallel(Draft& d, ObjectReader& r) {
   p.ep = r.integer("ep", {.fallback = 1, .min = 1, .max = kWaysMax});
   p.etp = r.integer("etp", {.fallback = p.tp, .min = 1, .max = kWaysMax});
   p.sequence_parallel = r.boolean("sp", false);
-  // Fully sharded is what FSDP is there for.
-  const int usual_zero = d.scenario.framework == Framework::fsdp ? 3 : 0;
+  // Fully sharded is what FSDP is there for, unless its strategy says otherwise.
+  const bool sharded = d.scenario.framework == Framework::fsdp || d.scenario.framework == Framework::fsdp1;
+  const Json* sharding = d.json.find("sharding");
+  const Json* strategy = sharding == nullptr ? nullptr : sharding->find("strategy");
+  const bool whole = strategy != nullptr && strategy->is_string() && strategy->string == "no_shard";
+  const int usual_zero = sharded && !whole ? 3 : 0;
   p.zero = static_cast<int>(r.integer("zero", {.fallback = usual_zero, .min = 0, .max = 3}));
   d.dp = number_or_auto(r, "dp", kWaysMax);
   if (d.dp) {

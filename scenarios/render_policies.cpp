@@ -55,7 +55,7 @@ std::string render_policies() {
     return [precision](const Policy& p) { return describe(recipe_of(p, precision, Optimizer::adam, true)); };
   };
   std::string table =
-      row("", [](const Policy& p) { return "`" + word(p.framework) + "`"; }) + "|---|---|---|---|---|---|\n";
+      row("", [](const Policy& p) { return "`" + word(p.framework) + "`"; }) + "|---|---|---|---|---|---|---|\n";
   table += row("fp16, bf16 with Adam", recipe(hardware::Precision::bf16));
   table += row("fp32, tf32 with Adam", recipe(hardware::Precision::fp32));
   table += row("`overlap.gradient_reduce`", [](const Policy& p) { return text(p.gradient_reduce); });
@@ -70,6 +70,8 @@ std::string render_policies() {
   table += row("`sharding.reshard_after_backward`", [](const Policy& p) { return text(p.reshard_after_backward); });
   table += row("`sharding.root_reshards`", [](const Policy& p) { return text(p.root_reshards); });
   table += row("`sharding.reduce`: every microbatch", [](const Policy& p) { return text(p.reduce_every_microbatch); });
+  table += row("`sharding.limit_all_gathers`", [](const Policy& p) { return text(p.limit_all_gathers); });
+  table += row("`sharding.forward_prefetch`", [](const Policy& p) { return text(p.forward_prefetch); });
   table += row("`sharding.max_live_elements`, `max_reuse_elements`", [](const Policy& p) {
     return p.max_live_elements == 0 ? std::string("0") : fmt::format("{}M", p.max_live_elements / 1'000'000);
   });

@@ -120,6 +120,7 @@ void sharding_without_effect(const Scenario& s, Idle&& idle) {
   const std::string zero = fmt::format("zero is {}", p.zero);
   for (const char* path : {"sharding.reshard_after_forward", "sharding.reshard_after_backward", "sharding.root_reshards",
                            "sharding.secondary_group", "sharding.unit_layers", "sharding.limit_all_gathers",
+                           "sharding.forward_prefetch", "sharding.backward_prefetch",
                            "sharding.max_live_elements", "sharding.max_reuse_elements"})
     idle(path, p.zero != 3 || p.replicas() == 1, p.zero != 3 ? zero : "dp is 1");
   idle("sharding.group", p.zero == 0 || p.replicas() == 1, p.zero == 0 ? zero : "dp is 1");
@@ -155,6 +156,7 @@ void settings_without_effect(Draft& d, Diagnostics& diagnostics) {
   idle("experts.dispatch", p.ep == 1, "ep is 1");
   idle("overlap.expert_exchange", s.model.experts.count == 0 || p.ep * p.etp == 1,
        s.model.experts.count == 0 ? "the model has no experts" : "ep and etp are 1");
+  idle("overlap.tensor_chunks", p.tp == 1, "tp is 1");
   idle("compression.top_k", s.compression.top_k > 0.0 && p.replicas() == 1, "dp is 1");
   idle("kernels.fused_softmax", s.kernels.fused_attention, "the attention kernel is fused");
   idle("kernels.softmax_fp32_copy", s.kernels.fused_attention, "the attention kernel is fused");

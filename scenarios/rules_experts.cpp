@@ -117,6 +117,8 @@ void one_way_of_sharding(Draft& d, Diagnostics& diagnostics) {
   };
   refuse(sharding.shards(s.parallel.replicas()) < s.parallel.replicas(), "sharding", "cannot have copies of its shards", "shard over all ranks");
   refuse(sharding.secondary > 0 || sharding.reshard_to > 0, "sharding", "has no second shard for the backward", "leave it out");
+  refuse(s.parallel.zero == 3 && !sharding.prefetch_before_kernels, "sharding.forward_prefetch", "gathers ahead before a layer's kernels",
+         "set it to true");
   refuse(sharding.unit_layers > 1, "sharding.unit_layers", "gathers one layer at a time", "use 1");
   refuse(s.parallel.zero == 3 && s.recipe.gathered_bytes != 0 && s.recipe.gathered_bytes != s.recipe.weight_bytes, "recipe.fp32_shards",
          "cannot gather weights in another type than it keeps them", "set fp32_shards to false");

@@ -151,7 +151,7 @@ void graphs_of_framework(Draft& d, Diagnostics& diagnostics) {
   if (s.framework == Framework::megatron && s.training.recompute == Recompute::full)
     diagnostics.error(d.at("kernels.cuda_graphs"), "Megatron does not record CUDA graphs of layers that are recomputed in full",
                       "set cuda_graphs to false, or recompute to \"none\" or \"selective\"");
-  if (s.framework == Framework::fsdp && s.parallel.zero == 3 && s.parallel.replicas() > 1)
+  if ((s.framework == Framework::fsdp || s.framework == Framework::fsdp1) && s.parallel.zero == 3 && s.parallel.replicas() > 1)
     diagnostics.error(d.at("kernels.cuda_graphs"),
                       "FSDP's hooks allocate and free gathered weights in every step, which a recorded graph cannot",
                       "set cuda_graphs to false, or use framework \"megatron\" with zero 1");

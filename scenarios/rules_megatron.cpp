@@ -127,6 +127,15 @@ void attention_is_selective(Draft& d, Diagnostics& diagnostics) {
       "kernels.fused_softmax true is Megatron's default");
 }
 
+// "can happen only when sequence parallelism is enabled"
+void chunks_need_sequence_parallelism(Draft& d, Diagnostics& diagnostics) {
+  const Parallel& p = d.scenario.parallel;
+  if (!megatron(d) || d.scenario.overlap.tensor_chunks == 1 || p.tp == 1 || p.sequence_parallel) return;
+  diagnostics.error(d.at("overlap.tensor_chunks"),
+                    "Megatron's --tp-comm-overlap works on the gathers and scatters of sequence parallelism only",
+                    "set sp to true, or tensor_chunks to 1");
+}
+
 }  // namespace
 
 const std::vector<Rule>& megatron_rules() {
@@ -151,6 +160,7 @@ const std::vector<Rule>& megatron_rules() {
       {"megatron secondary", "Megatron: no secondary shards", kPlan, 0, secondary_shards},
       {"megatron recompute", "Megatron: recomputed stretches lie within a virtual stage",
        kTrainingKnown | kStagesKnown, 0, whole_layers_recomputed},
+      {"megatron chunks", "Megatron: tensor_chunks needs sequence parallelism", kPlan, 0, chunks_need_sequence_parallelism},
       {"megatron softmax", "Megatron: selective recomputation of an unfused softmax is slow",
        kPlan | kTrainingKnown, 0, attention_is_selective},
   };

@@ -127,6 +127,34 @@ void two_streams(Draft& d, Diagnostics& diagnostics) {
                                                                        (m + 1) * d.scenario.training.micro_batch * p.dp})));
 }
 
+// Megatron-Core: "cannot defer embedding wgrad compute when pipeline model parallel is not used".
+void deferral_has_a_drain(Draft& d, Diagnostics& diagnostics) {
+  const Parallel& p = d.scenario.parallel;
+  if (d.scenario.overlap.deferred_microbatches == 0) return;
+  const Place place = d.at("overlap.defer_embedding_gradients");
+  if (p.pp == 1)
+    diagnostics.error(place, "there is no pipeline whose drain could hide the weight gradients of the output layer",
+                      "leave it out, or use pp 2 or more");
+  else if (traits(p.schedule).splits_backward)
+    diagnostics.error(place, fmt::format("the {} schedule places all weight gradients itself", word(p.schedule)),
+                      "leave it out, or use the 1f1b or interleaved schedule");
+  else if (p.zero >= 2 && p.replicas() > 1)
+    diagnostics.error(place,
+                      fmt::format("ZeRO-{} gives the output layer's whole gradient away behind each backward, and here it would "
+                                  "be complete only behind the last",
+                                  p.zero),
+                      "leave it out, or use zero 0 or 1");
+}
+
+void deferral_of_framework(Draft& d, Diagnostics& diagnostics) {
+  const Framework f = d.scenario.framework;
+  if (d.scenario.overlap.deferred_microbatches == 0 || f == Framework::megatron || f == Framework::orrery) return;
+  diagnostics.error(d.at("overlap.defer_embedding_gradients"),
+                    fmt::format("deferred weight gradients of the output layer are Megatron's; {} computes them in the backward",
+                                word(f)),
+                    "leave it out, or use framework \"megatron\"");
+}
+
 }  // namespace
 
 const std::vector<Rule>& pipeline_rules() {
@@ -142,6 +170,9 @@ const std::vector<Rule>& pipeline_rules() {
       {"split backward gradients", "schedules that split the backward exclude ZeRO-2 and 3",
        kStagesKnown | kDpKnown, 0, split_backward_keeps_gradients},
       {"in flight", "in_flight belongs to zb-auto", kStagesKnown, 0, limit_of_the_automatic_schedule},
+      {"deferral", "deferred embedding gradients need a pipeline's drain, whole backwards and whole gradients",
+       kStagesKnown | kPolicyKnown | kDpKnown, 0, deferral_has_a_drain},
+      {"deferral of frameworks", "Megatron alone defers embedding gradients", kPolicyKnown, 0, deferral_of_framework},
       {"dual microbatches", "dualpipe and dualpipe-v need 2 pp microbatches or more", kBatchKnown | kStagesKnown, 0,
        enough_microbatches},
       {"two streams", "dualpipe needs an even pp and an even number of microbatches", kBatchKnown | kStagesKnown, 0,

@@ -58,6 +58,40 @@ void sequence_divides(Draft& d, Diagnostics& diagnostics) {
                     fmt::format("use {}, or set sp to false", alternatives(nearest_multiples(s, p.tp))));
 }
 
+void chunks_divide(Draft& d, Diagnostics& diagnostics) {
+  const Parallel& p = d.scenario.parallel;
+  const std::int64_t n = d.scenario.overlap.tensor_chunks, ways = p.cp * (p.sequence_parallel ? p.tp : 1);
+  const std::int64_t s = d.scenario.training.sequence_length;
+  if (p.tp == 1 || n == 1 || s % ways != 0 || s / ways % n == 0) return;  // the rest of s: said elsewhere
+  diagnostics.error(d.at("overlap.tensor_chunks"),
+                    fmt::format("tensor_chunks={} does not divide the {} positions of a rank (sequence_length={} / {})", n, s / ways, s,
+                                ways),
+                    fmt::format("use {}", alternatives(nearest(divisors(s / ways), n))));
+}
+
+void chunks_need_sequential_block(Draft& d, Diagnostics& diagnostics) {
+  const models::Architecture& m = d.scenario.model;
+  if (d.scenario.overlap.tensor_chunks == 1 || d.scenario.parallel.tp == 1) return;
+  if (m.parallel_block)
+    diagnostics.error(d.at("overlap.tensor_chunks"),
+                      "attention and MLP of this model read one gather and share one reduction, which are not cut into chunks",
+                      "set tensor_chunks to 1, or use a model with sequential blocks");
+  else if (m.experts.count > 0 || m.latent.kv_rank > 0)
+    diagnostics.error(d.at("overlap.tensor_chunks"),
+                      fmt::format("{} whole rows, which are not cut into chunks",
+                                  m.experts.count > 0 ? "experts exchange" : "latent attention gathers"),
+                      "set tensor_chunks to 1, or use a dense model");
+}
+
+// A pass over whole operands makes those in low precision (schedule/compile/low_precision.h).
+void chunks_in_16_bits(Draft& d, Diagnostics& diagnostics) {
+  const Scenario& s = d.scenario;
+  if (s.overlap.tensor_chunks == 1 || s.parallel.tp == 1 || s.recipe.scaling == Scaling::none) return;
+  diagnostics.error(d.at("overlap.tensor_chunks"),
+                    "low-precision products cast whole operands, which are not cut into chunks",
+                    "set tensor_chunks to 1, or use precision \"bf16\"");
+}
+
 void sequence_fits_positions(Draft& d, Diagnostics& diagnostics) {
   const models::Architecture& m = d.scenario.model;
   const std::int64_t s = d.scenario.training.sequence_length;
@@ -78,6 +112,10 @@ const std::vector<Rule>& shape_rules() {
       {"sp", "sp needs tp > 1", kParallelKnown, 0, sp_needs_tp},
       {"sequence", "with sp, tp divides the sequence length", kParallelKnown | kTrainingKnown, 0,
        sequence_divides},
+      {"tensor chunks", "tensor_chunks divides the positions of a rank", kParallelKnown | kTrainingKnown | kPolicyKnown, 0, chunks_divide},
+      {"chunked block", "tensor_chunks needs sequential blocks", kModelKnown | kParallelKnown | kPolicyKnown, 0,
+       chunks_need_sequential_block},
+      {"chunks in 16 bits", "tensor_chunks needs products in 16 bits or more", kParallelKnown | kPolicyKnown, 0, chunks_in_16_bits},
       {"positions", "the sequence fits into a learned position table", kModelKnown | kTrainingKnown, 0,
        sequence_fits_positions},
   };

@@ -114,7 +114,8 @@ void units_of_layers(Draft& d, Diagnostics& diagnostics) {
 
 void stages_of_fsdp(Draft& d, Diagnostics& diagnostics) {
   const int zero = d.scenario.parallel.zero;
-  if (d.scenario.framework != Framework::fsdp || zero == 0 || zero == 3) return;
+  const bool fsdp = d.scenario.framework == Framework::fsdp || d.scenario.framework == Framework::fsdp1;
+  if (!fsdp || zero == 0 || zero == 3) return;
   diagnostics.error(
       d.at("parallel.zero"),
       zero == 1
@@ -140,6 +141,10 @@ void groups_of_framework(Draft& d, Diagnostics& diagnostics) {
 void secondary_of_framework(Draft& d, Diagnostics& diagnostics) {
   const Sharding& s = d.scenario.sharding;
   const Framework f = d.scenario.framework;
+  if (f == Framework::fsdp1 && (s.secondary > 0 || s.reshard_to > 0))
+    diagnostics.error(d.at(s.secondary > 0 ? "sharding.secondary_group" : "sharding.reshard_after_forward"),
+                      "FSDP1 reshards to all ranks of its group, or not at all",
+                      "use strategy \"full_shard\" or \"shard_grad_op\", or framework \"fsdp\" for a number");
   if (f == Framework::fsdp && s.secondary > 0)
     diagnostics.error(d.at("sharding.secondary_group"), "a secondary copy that stays (hpZ) is DeepSpeed's",
                       fmt::format("FSDP2's way: \"reshard_after_forward\": {}", s.secondary));

@@ -17,7 +17,7 @@
 
 namespace orrery::scenarios {
 
-enum class Framework : std::uint8_t { orrery, megatron, deepspeed, ddp, fsdp };
+enum class Framework : std::uint8_t { orrery, megatron, deepspeed, ddp, fsdp, fsdp1 };
 enum class Recompute : std::uint8_t { none, selective, full };
 enum class Optimizer : std::uint8_t { adam, sgd, sgd_momentum };
 // How the operands of low-precision products are scaled (schedule/compile/low_precision.h).
@@ -27,6 +27,8 @@ enum class OffloadTarget : std::uint8_t { none, cpu };
 enum class Balance : std::uint8_t { balanced, zipf, counts };
 // Tokens on their way to experts: a message for each pair of ranks, or each token once to every machine and on from there.
 enum class Dispatch : std::uint8_t { pairs, by_node };
+// When a backward asks for the next unit's weights: before a unit's kernels; behind them, before its reduction; or behind that.
+enum class BackwardPrefetch : std::uint8_t { pre, post, none };
 enum class Algorithm : std::uint8_t { automatic, ring, tree, nvls, nvls_tree };
 enum class Protocol : std::uint8_t { automatic, ll, ll128, simple };
 
@@ -89,6 +91,8 @@ struct Overlap {
   bool pipeline = false;             // send / receive on streams of their own
   bool tensor_backward = false;      // input-gradient all_reduce with the weight-gradient GEMM
   bool expert_exchange = false;      // tokens travel to experts and back while shared experts and weight gradients compute
+  std::int64_t tensor_chunks = 1;    // row chunks of a GEMM beside which tensor-parallel collectives travel; 1: none do
+  std::int64_t deferred_microbatches = 0;  // the first ones, whose output weight gradient waits for the pipeline's drain
   std::int64_t bucket_elements = 0;  // gradient buckets; 0: one bucket
   std::int64_t prefetch_units = 1;   // ZeRO-3: units (of sharding.unit_layers) gathered ahead in the forward
   std::int64_t prefetch_backward = 1;  // and in the backward
@@ -109,6 +113,8 @@ struct Sharding {
   bool reduce_every_microbatch = true;    // ZeRO-2, 3; false: whole gradients add up until the last
   bool replicas_every_microbatch = true;  // sum over the replicas in each of those, or only in the last
   bool limit_on_host = false;             // the host waits before it gathers more than prefetched
+  bool prefetch_before_kernels = true;    // forward: the host issues the next gather before a unit's kernels, not behind
+  BackwardPrefetch backward_prefetch = BackwardPrefetch::pre;
   std::int64_t shards(std::int64_t dp) const { return group == 0 ? dp : group; }
 };
 

@@ -8,7 +8,9 @@ const Words<Framework>& framework_words() {
                                          {"megatron", Framework::megatron},
                                          {"deepspeed", Framework::deepspeed},
                                          {"ddp", Framework::ddp},
-                                         {"fsdp", Framework::fsdp}};
+                                         {"fsdp", Framework::fsdp},
+                                         {"fsdp2", Framework::fsdp},
+                                         {"fsdp1", Framework::fsdp1}};
   return words;
 }
 

@@ -62,13 +62,19 @@ std::vector<Placement::RowRun> Placement::row_runs(std::int64_t rows) const {
   const bool sharded = call_.shape().sequence_sharded;
   CHECK(rows * (sharded ? shard_count() : 1) == job_.batch * job_.sequence,
         "neither a microbatch's rows nor marked as a shard of them", rows);
-  const std::int64_t first = sharded ? shard_index() * rows : 0;
+  // A tensor rank has its part of each of n chunks.
+  const std::int64_t n = sharded ? std::max<std::int64_t>(call_.shape().n, 1) : 1;
+  const std::int64_t strip = rows / n, chunk = job_.batch * job_.sequence / n;
+  const std::vector<schedule::PositionRun> positions = schedule::positions_of(context(), job_.sequence);
   std::vector<RowRun> runs;
-  for (const schedule::PositionRun& run : schedule::positions_of(context(), job_.sequence)) {
-    const std::int64_t begin = std::max(first, run.row * job_.batch),
-                       end = std::min(first + rows, (run.row + run.count) * job_.batch);
-    if (begin < end)
-      runs.push_back({begin - first, end - begin, run.position * job_.batch + begin - run.row * job_.batch});
+  for (std::int64_t c = 0; c < n; ++c) {
+    const std::int64_t first = c * chunk + (sharded ? shard_index() * strip : 0);
+    for (const schedule::PositionRun& run : positions) {
+      const std::int64_t begin = std::max(first, run.row * job_.batch),
+                         end = std::min(first + strip, (run.row + run.count) * job_.batch);
+      if (begin < end)
+        runs.push_back({c * strip + begin - first, end - begin, run.position * job_.batch + begin - run.row * job_.batch});
+    }
   }
   return runs;
 }

@@ -15,6 +15,13 @@ Tensor columns_of(Tensor t, std::int64_t from, std::int64_t columns) {
   return t;
 }
 
+Tensor rows_of(Tensor t, std::int64_t from, std::int64_t rows) {
+  CHECK(from >= 0 && from + rows <= t.rows, from, rows, t.rows);
+  t.offset += from * t.row_stride;
+  t.rows = rows;
+  return t;
+}
+
 Tensor reshaped(Tensor t, std::int64_t rows, std::int64_t columns) {
   CHECK(t.row_stride == t.columns && rows * columns == t.count(), rows, columns, t.count());
   t.rows = rows;
@@ -156,28 +163,63 @@ void BlockBuilder::set_block_events() {
   last->op.record = end_records_;
 }
 
+namespace {
+
+// Of views of one buffer: whether they may share elements, and whether one surely has all of the other's.
+struct Span {
+  std::int64_t first, end;
+};
+Span span_of(const View& v) {
+  return {v.offset, v.offset + (v.rows > 0 ? (v.rows - 1) * v.row_stride + v.columns : 0)};
+}
+bool is_contiguous(const View& v) { return v.rows == 1 || v.row_stride == v.columns; }
+
+bool may_overlap(const View& a, const View& b) {
+  if (a.shard_stride != 0 || b.shard_stride != 0) return true;
+  const Span s = span_of(a), t = span_of(b);
+  if (s.end <= t.first || t.end <= s.first) return false;
+  const std::int64_t stride = a.row_stride;
+  if (a.rows == 1 || b.rows == 1 || stride != b.row_stride) return true;
+  const std::int64_t from = a.offset % stride, other = b.offset % stride;
+  if (from + a.columns > stride || other + b.columns > stride) return true;
+  return from < other + b.columns && other < from + a.columns;
+}
+
+bool covers(const View& a, const View& b) {
+  if (a.offset == b.offset && a.rows == b.rows && a.columns == b.columns && a.row_stride == b.row_stride &&
+      a.shard_stride == b.shard_stride)
+    return true;
+  if (a.shard_stride != 0 || b.shard_stride != 0 || !is_contiguous(a)) return false;
+  const Span s = span_of(a), t = span_of(b);
+  return s.first <= t.first && t.end <= s.end;
+}
+
+}  // namespace
+
+// Chunks of one buffer are used on two streams side by side, so rectangles are compared, latest use first, up to a write
+// of all that is touched.
 void BlockBuilder::order_streams() {
   constexpr std::size_t kNone = ~std::size_t{0};
-  std::vector<std::size_t> writer(formals_.size(), kNone);
-  std::vector<std::vector<std::size_t>> readers(formals_.size());
+  struct Use {
+    std::size_t op, view;
+  };
+  std::vector<std::vector<Use>> uses(formals_.size());
   std::size_t compute = kNone;
   for (std::size_t i = 0; i < ops_.size(); ++i) {
     if (ops_[i].op.stream == Stream::compute) compute = i;
     if (ops_[i].behind_compute && compute != kNone) depend(i, compute);
     for (std::size_t v = 0; v < ops_[i].views.size(); ++v) {
       const View view = ops_[i].views[v];
-      if (writer[view.formal] != kNone) depend(i, writer[view.formal]);
-      if (view.access != Access::read)
-        for (const std::size_t r : readers[view.formal]) depend(i, r);
-    }
-    for (const View& view : ops_[i].views) {
-      if (view.access == Access::read) {
-        readers[view.formal].push_back(i);
-      } else {
-        writer[view.formal] = i;
-        readers[view.formal].clear();
+      const std::vector<Use>& of = uses[view.formal];
+      for (auto use = of.rbegin(); use != of.rend(); ++use) {
+        const View& other = ops_[use->op].views[use->view];
+        const bool writes = other.access != Access::read;
+        if ((!writes && view.access == Access::read) || !may_overlap(other, view)) continue;
+        depend(i, use->op);
+        if (writes && covers(other, view)) break;
       }
     }
+    for (std::size_t v = 0; v < ops_[i].views.size(); ++v) uses[ops_[i].views[v].formal].push_back({i, v});
   }
 }
 

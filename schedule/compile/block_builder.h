@@ -33,6 +33,7 @@ struct Tensor {
   std::int64_t count() const { return rows * columns; }
 };
 Tensor columns_of(Tensor t, std::int64_t from, std::int64_t columns);
+Tensor rows_of(Tensor t, std::int64_t from, std::int64_t rows);
 Tensor reshaped(Tensor t, std::int64_t rows, std::int64_t columns);  // contiguous tensors only
 // The i-th of n equal flat parts, i being the rank's index in the op's group.
 Tensor own_shard(Tensor t, std::int64_t n);

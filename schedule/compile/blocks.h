@@ -19,7 +19,8 @@ struct ForwardMode {
   bool frees_input = false;      // full recomputation: only every n-th layer's input is kept
   bool keeps_output = true;      // the last layer of a recomputed run need not
   bool sends_output = false;     // the output leaves the rank while it holds further chunks
-  std::uint32_t releases = 1;    // ZeRO-3: gathered weights that die with the block: of this layer and those before
+  // ZeRO-3: gathered weights that die with the block: of this layer and those before, but for the last `spares` of them.
+  std::uint32_t releases = 1, spares = 0;
 };
 BlockId layer_forward(Stage& s, const ForwardMode& mode);
 // The whole, or where the stage splits it what the input's gradient takes. `releases`: gathered weights that die with it, of
@@ -30,14 +31,14 @@ std::vector<BlockId> layer_forward_parts(Stage& s, const ForwardMode& mode);
 std::vector<BlockId> layer_backward_parts(Stage& s, UnitKind kind, std::uint32_t releases);
 BlockId layer_weight_gradients(Stage& s, UnitKind kind);  // the rest
 // Marks so in a block; `ahead`: those of later layers, else of earlier ones.
-void release_layers(Stage& s, BlockBuilder& b, std::uint32_t releases, bool ahead);
+void release_layers(Stage& s, BlockBuilder& b, std::uint32_t releases, bool ahead, std::uint32_t spares = 0);
 
 BlockId input_block(Stage& s, bool tokens, bool labels);  // host to device, one microbatch
 BlockId embedding_forward(Stage& s);
 BlockId head_forward(Stage& s);
 // `last`: of the step; weights gathered for the whole step die.
 BlockId embedding_backward(Stage& s, bool last);
-BlockId head_backward(Stage& s, bool last);  // split as the layer's
+BlockId head_backward(Stage& s, bool last, bool deferred = false);  // split as the layer's, or where deferred
 BlockId head_weight_gradients(Stage& s);
 // ZeRO-3: how long the gathered weights of embedding or head live, seen from a block of theirs.
 Life end_weights_life(const Stage& s, UnitKind kind, bool backward, bool last);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "schedule/compile/deferred_head.h"
 #include "schedule/compile/pipeline_order.h"
 #include "schedule/compile/program_writer.h"
 #include "schedule/compile/stage.h"
@@ -95,7 +96,10 @@ void compile_stage(const scenarios::Scenario& scenario, Schedule& schedule, std:
   s.tied_here = tied && s.has_embedding && s.has_head;
   s.tied_across = tied && s.has_embedding != s.has_head;
   CHECK(!(s.tied_across && s.zero() >= 2), "a tied embedding on two stages under ZeRO-2 or 3");
-  prepare_stage(s, microbatches_in_flight(order) + (s.overlaps_pipe() ? 1 : 0));
+  s.deferred = deferred_microbatches(s);
+  // What a deferred product reads outlives the microbatches in between.
+  prepare_stage(s, s.deferred > 0 ? static_cast<std::uint32_t>(schedule.microbatches)
+                                  : microbatches_in_flight(order) + (s.overlaps_pipe() ? 1 : 0));
   write_program(s, order);
 }
 

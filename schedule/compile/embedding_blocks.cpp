@@ -10,7 +10,8 @@ namespace {
 constexpr UnitKind kUnit = UnitKind::embedding;
 
 KernelShape position_shape(const Stage& s) {
-  return {.batch = static_cast<std::int32_t>(s.z.batch),
+  return {.n = s.sequence_parallel() && s.row_chunks() > 1 ? s.row_chunks() : 0,
+          .batch = static_cast<std::int32_t>(s.z.batch),
           .sequence = static_cast<std::int32_t>(s.z.sequence),
           .sequence_sharded = s.sequence_parallel()};
 }
@@ -24,7 +25,7 @@ void look_up(Stage& s, BlockBuilder& b, Tensor tokens, Tensor sum) {
   b.add(OpKind::embedding_forward, {in(Role::w, w), in(Role::tokens, tokens), out(Role::y, partial)})
       .group(kTensor);
   if (s.sequence_parallel())
-    b.add(OpKind::reduce_scatter, {in(Role::x, partial), out(Role::y, sum)}).group(kTensor);
+    scatter_rows(s, b, partial, sum);
   else if (s.tensor_parallel())
     b.add(OpKind::all_reduce, {accumulate(Role::y, sum)}).group(kTensor);
 }

@@ -93,6 +93,7 @@ const char* gather_name(UnitKind kind, bool backward) {
 struct GatherMode {
   bool backward = false, grouped = false;
   int behind = 0;  // the layer whose end is awaited, relative to this one; 0: none
+  int freed_by = 0;  // and the one with which this one's weights ended the last time, where that is another
 };
 
 BlockId gather_block(Stage& s, UnitKind kind, const GatherMode& mode) {
@@ -113,6 +114,7 @@ BlockId gather_block(Stage& s, UnitKind kind, const GatherMode& mode) {
   // Of a tied embedding, that may have been the head.
   if (kind == UnitKind::embedding && s.has_head) b.wait(done(s, b, UnitKind::head));
   if (mode.behind != 0) b.wait(layer_done(s, b, mode.behind));
+  if (mode.freed_by != 0) b.wait(layer_done(s, b, mode.freed_by));
   if (mode.grouped) b.grouped();
   return b.finish();
 }
@@ -191,23 +193,49 @@ void Gathers::begin(const std::vector<std::uint32_t>& order, std::uint32_t first
   }
 }
 
+void Gathers::gather_until(std::size_t end) {
+  for (; gathered_ < std::min(runs_.size(), end); ++gathered_)
+    if (!backward_ || !stays_live(runs_[gathered_])) gather(runs_[gathered_]);
+}
+
 void Gathers::until(std::size_t position) {
   if (!active_) return;
-  const std::size_t end = std::min(runs_.size(), run_at_[position] + stage_.prefetch(backward_) + 1);
-  for (; gathered_ < end; ++gathered_)
-    if (!backward_ || !stays_live(runs_[gathered_])) gather(runs_[gathered_]);
+  const bool ahead = backward_ || stage_.scenario.sharding.prefetch_before_kernels;
+  gather_until(run_at_[position] + (ahead ? stage_.prefetch(backward_) : 0) + 1);
+}
+
+void Gathers::behind(std::size_t position) {
+  const scenarios::Sharding& s = stage_.scenario.sharding;
+  if (!active_ || (backward_ ? s.backward_prefetch != scenarios::BackwardPrefetch::post : s.prefetch_before_kernels)) return;
+  if (position + 1 < run_at_.size() && run_at_[position + 1] == run_at_[position]) return;  // the unit goes on
+  gather_until(run_at_[position] + std::max(stage_.prefetch(backward_), 1U) + 1);
+}
+
+bool Gathers::ends_late(bool backward) const {
+  return !backward && stage_.zero() == 3 && !stage_.scenario.sharding.prefetch_before_kernels &&
+         stage_.scenario.sharding.live_layers == 0 && stage_.keep(UnitKind::layer) == Keep::use &&
+         stage_.prefetch(false) > 0;
+}
+
+int Gathers::freed_late(Run run) const {
+  if (!ends_late(false) || run.first + run.count >= first_layer_ + layers_) return 0;
+  const Run next = run_of(run.first + run.count);
+  return static_cast<int>(next.first + next.count - 1 - run.first);
 }
 
 void Gathers::gather(Run run) {
   // Units in flight: the gather follows the last layer that the one so far back has for this direction.
-  const std::int64_t apart =
-      (std::int64_t{stage_.prefetch(backward_)} + 1) * stage_.scenario.sharding.unit_layers;
+  // A host that waits counts units whose kernels it has issued: before those of the unit at work, one less.
+  const scenarios::Sharding& sharding = stage_.scenario.sharding;
+  const bool uncounted = sharding.limit_on_host && stage_.prefetch(backward_) > 0 &&
+                         (backward_ || sharding.prefetch_before_kernels);
+  const std::int64_t apart = (std::int64_t{stage_.prefetch(backward_)} + (uncounted ? 2 : 1)) * sharding.unit_layers;
   const std::int64_t awaited =
       backward_ ? run.first + apart
                 : std::int64_t{run.first} - apart + stage_.scenario.sharding.unit_layers - 1;
   const bool limited =
       stage_.keep(UnitKind::layer) == Keep::use && awaited >= 0 && awaited < stage_.layer_units;
-  const bool on_host = limited && stage_.scenario.sharding.limit_on_host;
+  const bool on_host = limited && sharding.limit_on_host;
   const auto behind = static_cast<int>(awaited - run.first);
   if (on_host)
     emit_("limit." + std::to_string(behind), run.first,
@@ -225,9 +253,13 @@ void Gathers::gather_part(Run run, UnitKind kind, int behind) {
   };
   if (prepares(stage_, kind, backward_))
     each("prepare." + name, [&](std::uint32_t) { return prepare_block(stage_, kind, backward_); });
-  each("gather." + name + (behind != 0 ? ".limited" + std::to_string(behind) : ""), [&](std::uint32_t i) {
+  const int late = freed_late(run);
+  std::string key = "gather." + name + (behind != 0 ? ".limited" + std::to_string(behind) : "");
+  if (late != 0) key += ".late" + std::to_string(late);
+  each(key, [&](std::uint32_t i) {
     return gather_block(stage_, kind,
-                        {.backward = backward_, .grouped = i + 1 < run.count, .behind = i == 0 ? behind : 0});
+                        {.backward = backward_, .grouped = i + 1 < run.count, .behind = i == 0 ? behind : 0,
+                         .freed_by = i == 0 ? late : 0});
   });
   if (quantises(stage_, kind, backward_))
     each("unpack." + name, [&](std::uint32_t) { return unpack_block(stage_, kind, backward_); });
@@ -243,7 +275,16 @@ std::uint32_t Gathers::released_by(std::uint32_t layer, bool backward, bool last
   const Run run = run_of(layer);
   if (!backward && stays_live(run)) return 0;
   const std::uint32_t end = backward ? run.first : run.first + run.count - 1;
-  return layer == end ? run.count : 0;
+  if (layer != end) return 0;
+  if (!ends_late(backward)) return run.count;
+  const auto before = run.first == first_layer_ ? 0U : static_cast<std::uint32_t>(stage_.scenario.sharding.unit_layers);
+  return before == 0 && spared_by(layer) > 0 ? 0 : before + run.count;
+}
+
+std::uint32_t Gathers::spared_by(std::uint32_t layer) const {
+  const Run run = run_of(layer);
+  const std::uint32_t end = run.first + run.count;
+  return ends_late(false) && layer + 1 == end && end < first_layer_ + layers_ ? run.count : 0;
 }
 
 void Gathers::gather_end(UnitKind kind, bool backward) {

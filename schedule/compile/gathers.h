@@ -28,8 +28,14 @@ class Gathers {
   void begin(const std::vector<std::uint32_t>& order, std::uint32_t first_layer, bool backward, bool first);
   void until(
       std::size_t position);  // the weights that order[.. position] need, and what is prefetched behind it
-  // How many layers' weights end with this layer: those of its unit, where it is the last of them.
+  // Behind the kernels of order[position], where what is ahead is asked for then: FSDP's implicit prefetch in the forward,
+  // its BACKWARD_POST in the backward.
+  void behind(std::size_t position);
+  // How many layers' weights end with this layer: those of its unit, where it is the last of them. In a forward that
+  // gathers behind its kernels they end a unit later: the next gather cannot have their memory, which kernels not yet run
+  // still read (recordStream in FSDP1). `spared_by`: of what is released, the layers of its own unit that stay.
   std::uint32_t released_by(std::uint32_t layer, bool backward, bool last) const;
+  std::uint32_t spared_by(std::uint32_t layer) const;
 
   void embedding(bool backward, bool first);  // before the embedding's own blocks
   void head(bool backward, bool first);       // before the head's; with a tied embedding that, too
@@ -41,6 +47,9 @@ class Gathers {
   Run run_of(std::uint32_t layer) const;
   bool gathers(UnitKind kind, bool backward, bool first) const;
   bool stays_live(Run run) const;  // from its forward to its backward, though others do not
+  bool ends_late(bool backward) const;
+  int freed_late(Run run) const;  // by which layer of the next unit, from the unit's first on; 0: with its own
+  void gather_until(std::size_t end);
   void gather(Run run);
   void gather_part(Run run, UnitKind kind, int behind);  // the layers', or their experts'
   void gather_end(UnitKind kind, bool backward);

@@ -65,12 +65,13 @@ void cross_entropy(Stage& s, BlockBuilder& b, Tensor logits, Tensor labels) {
   b.end_records(done(s, b, UnitKind::head));
 }
 
-// The gradient of the logits in the type of the GEMMs; without a cast it takes the logits' place.
-Tensor logits_gradient(Stage& s, BlockBuilder& b, Life life) {
+// The gradient of the logits in the type of the GEMMs; without a cast it takes the logits' place. Kept where the weight
+// gradient is another block; of some microbatches only, where it is deferred.
+Tensor logits_gradient(Stage& s, BlockBuilder& b, Life life, bool kept) {
   if (!casts_logits(s)) return kept_logits(s, b, life);
-  const std::string name = "logits.gradient";
-  return s.splits_backward ? slot_tensor(s, b, name, s.activation_type, life, s.z.tokens, s.z.vocab)
-                           : workspace(s, b, name, s.activation_type, s.z.tokens, s.z.vocab);
+  if (!kept) return workspace(s, b, "logits.gradient", s.activation_type, s.z.tokens, s.z.vocab);
+  const char* name = s.splits_backward ? "logits.gradient" : "logits.deferred_gradient";
+  return slot_tensor(s, b, name, s.activation_type, life, s.z.tokens, s.z.vocab);
 }
 
 void output_weight_gradient(Stage& s, BlockBuilder& b, Tensor dlogits, Tensor full) {
@@ -121,12 +122,12 @@ BlockId head_forward(Stage& s) {
   return b.finish();
 }
 
-BlockId head_backward(Stage& s, bool last) {
-  BlockBuilder b(s.schedule, s.program, "head.backward", Phase::backward);
+BlockId head_backward(Stage& s, bool last, bool deferred) {
+  BlockBuilder b(s.schedule, s.program, deferred ? "head.backward.deferring" : "head.backward", Phase::backward);
   set_weights_life(s, true, last);
   begin_gradients(s, b, UnitKind::head);
   if (tied(s)) begin_gradients(s, b, UnitKind::embedding);
-  const bool split = s.splits_backward;
+  const bool split = s.splits_backward || deferred;
   const Tensor x = head_input(s, b, Life::dies), norm = split ? Tensor{} : head_norm(s, b, Life::dies);
   b.begin_after(flat_weights(s, b, UnitKind::head).formal);
   if (tied(s)) b.begin_after(flat_weights(s, b, UnitKind::embedding).formal);
@@ -141,7 +142,7 @@ BlockId head_backward(Stage& s, bool last) {
       .group(kTensor);
   Tensor dlogits = kept;
   if (casts_logits(s)) {
-    dlogits = logits_gradient(s, b, Life::born);
+    dlogits = logits_gradient(s, b, Life::born, split);
     b.add(OpKind::cast, {in(Role::x, kept), out(Role::y, dlogits)});
   }
   const Tensor w = weight_of(s, b, output_kind(s), output_name(s));
@@ -168,7 +169,7 @@ BlockId head_weight_gradients(Stage& s) {
   BlockBuilder b(s.schedule, s.program, "head.weight_gradients", Phase::weight_gradient);
   s.gradients_life.fill(Life::bound);
   const Tensor full = gather_rows(s, b, head_norm(s, b, Life::dies), "head.regathered");
-  output_weight_gradient(s, b, logits_gradient(s, b, Life::dies), full);
+  output_weight_gradient(s, b, logits_gradient(s, b, Life::dies, true), full);
   b.end_records(done(s, b, UnitKind::head));
   return b.finish();
 }

@@ -86,24 +86,24 @@ namespace {
 
 // The gradient of a row-parallel layer's whole output, `d` being the rank's rows of it or, without sequence
 // parallelism, all: where it is the residual gradient itself, which goes on changing, a copy is kept.
-Tensor whole_output_gradient(Stage& s, BlockBuilder& b, const std::string& name, Tensor d, Tensor dh) {
-  if (!s.splits_backward) return gather_rows(s, b, d, name + ".gathered");
-  if (!s.sequence_parallel() && d.formal != dh.formal) return d;
+Gathered whole_output_gradient(Stage& s, BlockBuilder& b, const std::string& name, Tensor d, Tensor dh) {
+  if (!s.splits_backward) return gather_in_chunks(s, b, d, name + ".gathered");
+  if (!s.sequence_parallel() && d.formal != dh.formal) return {d};
   const Tensor kept = whole_output(s, b, name + ".doutput", d.columns, Life::born);
-  const Stream stream = collective_stream(s, b, Stream::compute);
+  if (s.sequence_parallel() && s.row_chunks() > 1 && !s.joined) return {kept, d};
   if (s.sequence_parallel())
-    b.add(OpKind::all_gather, {in(Role::x, d), out(Role::y, kept)}).on(stream).group(kTensor).behind_compute();
+    gather_rows_into(s, b, d, kept);
   else
     b.add(OpKind::cast, {in(Role::x, d), out(Role::y, kept)});
-  return kept;
+  return {kept};
 }
 
 // Backward of a row-parallel GEMM with output gradient `dy` and input `x`; returns its gradient.
 Tensor row_parallel_backward(Stage& s, BlockBuilder& b, const std::string& name, const std::string& weight,
-                             Tensor dy, Tensor x) {
+                             const Gathered& gathered, Tensor x) {
   const Tensor w = weight_of(s, b, s.layer_kind, weight);
   const Tensor dx = workspace(s, b, name + ".dinput", s.activation_type, x.rows, x.columns);
-  b.add(OpKind::gemm, {in(Role::dy, dy), in(Role::w, w), out(Role::dx, dx)}, input_gradient_gemm(dy, w));
+  const Tensor dy = column_parallel(s, b, gathered, {.w = w, .backward = true}, dx);
   if (!s.splits_backward) weight_gradient(b, dy, x, gradient_of(s, b, s.layer_kind, weight));
   return dx;
 }
@@ -211,7 +211,7 @@ Tensor attention_backward(Stage& s, BlockBuilder& b, const LayerTensors& t, Tens
   const Tensor branch =
       enter_branch(s, b, "attention", "attention.out_bias", dh, t.mask1, t.branch1, "post_norm1");
   const bool latent = s.model().latent.kv_rank > 0;
-  const Tensor whole = whole_output_gradient(s, b, "attention", branch, dh);
+  const Gathered whole = whole_output_gradient(s, b, "attention", branch, dh);
   Tensor heads = t.out;
   if (latent && s.splits_backward)
     heads.columns = s.z.heads * s.model().latent.value_dim;  // what they will be in the weight gradient's block

@@ -14,7 +14,9 @@ KernelShape norm_shape(const Stage& s) {
 }
 
 KernelShape dropout_shape(const Stage& s) {
-  return {.sequence_sharded = s.sequence_parallel(), .dropout = s.scenario.training.dropout};
+  return {.n = s.sequence_parallel() && s.row_chunks() > 1 ? s.row_chunks() : 0,
+          .sequence_sharded = s.sequence_parallel(),
+          .dropout = s.scenario.training.dropout};
 }
 
 KernelShape activation_shape(const Stage& s) {
@@ -184,13 +186,12 @@ Tensor norm(Stage& s, BlockBuilder& b, const std::string& name, Tensor x, Tensor
   return y;
 }
 
-void write_qkv(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x) {
+void write_qkv(Stage& s, BlockBuilder& b, const LayerTensors& t, const Gathered& x) {
   const Tensor w = weight_of(s, b, s.layer_kind, "attention.query", "attention.value");
   const Tensor bias = s.model().qkv_bias
                           ? weight_of(s, b, s.layer_kind, "attention.query_bias", "attention.value_bias")
                           : Tensor{};
-  b.add(OpKind::gemm, {in(Role::x, x), in(Role::w, w), in(Role::bias, bias), out(Role::y, t.qkv)},
-        forward_gemm(x, w));
+  column_parallel(s, b, x, {w, bias}, t.qkv);
   const QueryKeyValue raw = split(s, t.qkv), a = attention_inputs(s, t);
   if (t.normed_qk.exists()) {
     const KernelShape shape = attention_shape(s);
@@ -207,8 +208,8 @@ void write_qkv(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x) {
     b.add(OpKind::rotary_forward, {accumulate(Role::q, a.q), accumulate(Role::k, a.k)}, attention_shape(s));
 }
 
-// From norm1's output, gathered, to the output projection's partial sums.
-Tensor write_attention(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x) {
+// From norm1's output, gathered, to the heads' outputs that the projection reads.
+Tensor write_attention(Stage& s, BlockBuilder& b, const LayerTensors& t, const Gathered& x) {
   const bool latent = s.model().latent.kv_rank > 0;
   if (latent)
     write_latent_qkv(s, b, t.latent, t.norm1, t.qkv);
@@ -224,36 +225,26 @@ Tensor write_attention(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor 
           {in(Role::x, t.dropped), in(Role::v, attention_inputs(s, t).v), out(Role::o, t.out)},
           attention_shape(s));
   }
-  const Tensor heads = latent ? resized_heads(s, b, "attention.trimmed", t.out, false) : t.out;
-  const Tensor w = weight_of(s, b, s.layer_kind, "attention.out");
-  const Tensor partial = workspace(s, b, "attention.partial", s.activation_type, s.z.tokens, s.z.hidden);
-  b.add(OpKind::gemm, {in(Role::x, heads), in(Role::w, w), out(Role::y, partial)}, forward_gemm(heads, w));
-  return partial;
+  return latent ? resized_heads(s, b, "attention.trimmed", t.out, false) : t.out;
 }
 
-// The MLP, from its norm's output, gathered, to the down projection's partial sums: of its own, or added to
-// `sum`. With fused elementwise kernels the bias is added by the activation, else by the GEMM.
-Tensor write_mlp(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x, Tensor sum = {}) {
+Tensor partial_sums(Stage& s, BlockBuilder& b, const char* name) {
+  return workspace(s, b, name, s.activation_type, s.z.tokens, s.z.hidden);
+}
+
+// The MLP, from its norm's output, gathered, to its activation's output. With fused elementwise kernels the bias is added by
+// the activation, else by the GEMM.
+void write_mlp(Stage& s, BlockBuilder& b, const LayerTensors& t, const Gathered& x) {
   const bool gated = models::gated(s.model().activation);
   const Tensor w = weight_of(s, b, s.layer_kind, gated ? "mlp.gate" : "mlp.up", "mlp.up");
   const Tensor bias = s.model().mlp_bias ? weight_of(s, b, s.layer_kind,
                                                      gated ? "mlp.gate_bias" : "mlp.up_bias", "mlp.up_bias")
                                          : Tensor{};
   const bool fused = s.scenario.kernels.fused_elementwise;
-  b.add(OpKind::gemm,
-        {in(Role::x, x), in(Role::w, w), in(Role::bias, fused ? Tensor{} : bias), out(Role::y, t.up)},
-        forward_gemm(x, w));
+  column_parallel(s, b, x, {w, fused ? Tensor{} : bias}, t.up);
   b.add(OpKind::activation_forward,
         {in(Role::x, t.up), in(Role::bias, fused ? bias : Tensor{}), out(Role::y, t.activated)},
         activation_shape(s));
-  const Tensor down = weight_of(s, b, s.layer_kind, "mlp.down");
-  const Tensor partial =
-      sum.exists() ? sum : workspace(s, b, "mlp.partial", s.activation_type, s.z.tokens, s.z.hidden);
-  b.add(OpKind::gemm,
-        {in(Role::x, t.activated), in(Role::w, down),
-         sum.exists() ? accumulate(Role::y, partial) : out(Role::y, partial)},
-        forward_gemm(t.activated, down));
-  return partial;
 }
 
 // y = residual + dropout(x + bias), in one kernel or two.
@@ -265,7 +256,8 @@ void add_residual(Stage& s, BlockBuilder& b, Tensor x, Tensor bias, Tensor resid
     Tensor biased = x;
     if (bias.exists()) {  // the bias has to be inside the dropout
       biased = workspace(s, b, "residual.biased", s.activation_type, x.rows, x.columns);
-      const KernelShape plain{.sequence_sharded = shape.sequence_sharded};
+      KernelShape plain = shape;
+      plain.dropout = 0.0;
       b.add(OpKind::bias_dropout_add_forward, {in(Role::x, x), in(Role::bias, bias), out(Role::y, biased)},
             plain);
     }
@@ -296,7 +288,9 @@ Tensor post_norm(Stage& s, BlockBuilder& b, const std::string& name, Tensor x, T
 // Of a layer with experts, the shared ones are the MLP.
 Tensor write_mlp_or_experts(Stage& s, BlockBuilder& b, const LayerTensors& t) {
   const auto mlp = [&] {
-    return reduce_rows(s, b, write_mlp(s, b, t, gather_rows(s, b, t.norm2, "gathered_norm2")), "mlp.reduced");
+    write_mlp(s, b, t, gather_in_chunks(s, b, t.norm2, "gathered_norm2"));
+    const Tensor down = weight_of(s, b, s.layer_kind, "mlp.down"), partial = partial_sums(s, b, "mlp.partial");
+    return row_parallel(s, b, t.activated, down, partial, "mlp.reduced");
   };
   if (s.layer_kind != UnitKind::expert_layer) return mlp();
   Tensor shared;
@@ -309,8 +303,10 @@ Tensor write_mlp_or_experts(Stage& s, BlockBuilder& b, const LayerTensors& t) {
 
 void write_sequential(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x, Tensor y) {
   norm(s, b, "norm1", x, t.norm1);
-  const Tensor x1 = s.model().latent.kv_rank > 0 ? t.norm1 : gather_rows(s, b, t.norm1, "gathered_norm1");
-  Tensor branch = reduce_rows(s, b, write_attention(s, b, t, x1), "attention.reduced");
+  const Gathered x1 = s.model().latent.kv_rank > 0 ? Gathered{t.norm1} : gather_in_chunks(s, b, t.norm1, "gathered_norm1");
+  const Tensor heads = write_attention(s, b, t, x1);
+  const Tensor project = weight_of(s, b, s.layer_kind, "attention.out"), partial = partial_sums(s, b, "attention.partial");
+  Tensor branch = row_parallel(s, b, heads, project, partial, "attention.reduced");
   branch = post_norm(s, b, "post_norm1", branch, t.branch1);
   add_residual(s, b, branch, weight_of(s, b, s.layer_kind, "attention.out_bias"), x, t.mask1, t.middle,
                kAttentionOutDropout);
@@ -326,13 +322,22 @@ void write_sequential(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x
 void write_parallel(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x, Tensor y) {
   norm(s, b, "norm1", x, t.norm1);
   const Tensor x1 = gather_rows(s, b, t.norm1, "gathered_norm1");
-  const Tensor attention = write_attention(s, b, t, x1);
+  const Tensor heads = write_attention(s, b, t, {x1});
+  const Tensor attention = partial_sums(s, b, "attention.partial");
+  const Tensor project = weight_of(s, b, s.layer_kind, "attention.out");
+  b.add(OpKind::gemm, {in(Role::x, heads), in(Role::w, project), out(Role::y, attention)},
+        forward_gemm(heads, project));
   Tensor x2 = x1;
   if (t.norm2.exists()) x2 = gather_rows(s, b, norm(s, b, "norm2", x, t.norm2), "gathered_norm2");
   const Tensor out_bias = weight_of(s, b, s.layer_kind, "attention.out_bias");
   const Tensor down_bias = weight_of(s, b, s.layer_kind, "mlp.down_bias");
   const bool once = !t.mask1.exists();
-  const Tensor mlp = write_mlp(s, b, t, x2, once ? attention : Tensor{});
+  write_mlp(s, b, t, {x2});
+  const Tensor mlp = once ? attention : partial_sums(s, b, "mlp.partial");
+  const Tensor down = weight_of(s, b, s.layer_kind, "mlp.down");
+  b.add(OpKind::gemm,
+        {in(Role::x, t.activated), in(Role::w, down), once ? accumulate(Role::y, mlp) : out(Role::y, mlp)},
+        forward_gemm(t.activated, down));
   const Tensor reduced = reduce_rows(s, b, attention, "attention.reduced");
   const bool last = once && !down_bias.exists();
   const Tensor sum =
@@ -348,9 +353,9 @@ void write_parallel(Stage& s, BlockBuilder& b, const LayerTensors& t, Tensor x, 
 
 }  // namespace
 
-void release_layers(Stage& s, BlockBuilder& b, std::uint32_t releases, bool ahead) {
+void release_layers(Stage& s, BlockBuilder& b, std::uint32_t releases, bool ahead, std::uint32_t spares) {
   const UnitStates& layer = s.states(s.layer_kind);
-  for (std::uint32_t i = 1; i < releases; ++i)
+  for (std::uint32_t i = std::max(spares, 1U); i < releases; ++i)
     b.release(layer.weights, {.base = ahead ? layer.margin + i : layer.margin - i, .unit_stride = 1});
 }
 
@@ -360,7 +365,7 @@ BlockBuilder forward_block(Stage& s, const ForwardMode& mode) {
   BlockBuilder b(s.schedule, s.program, mode.name, mode.phase);
   s.layer_kind = mode.kind;
   s.workspace_apart = s.joined && mode.phase == Phase::recompute;
-  s.weights_life.fill(mode.releases > 0 ? Life::dies : Life::bound);
+  s.weights_life.fill(mode.releases > 0 && mode.spares == 0 ? Life::dies : Life::bound);
   const Tensor x = hidden_of_layer(s, b, 0, mode.frees_input ? Life::dies : Life::bound);
   const Life output = mode.keeps_output ? Life::born : Life::local;
   const Tensor y = mode.sends_output ? hidden_outgoing(s, b, output) : hidden_of_layer(s, b, 1, output);
@@ -374,7 +379,7 @@ BlockBuilder forward_block(Stage& s, const ForwardMode& mode) {
   else
     write_sequential(s, b, t, x, y);
   lower_products(s, b);
-  release_layers(s, b, mode.releases, false);
+  release_layers(s, b, mode.releases, false, mode.spares);
   b.end_records(layer_done(s, b));
   s.workspace_apart = false;
   return b;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "schedule/compile/deferred_head.h"
 #include "schedule/compile/low_precision.h"
 
 namespace orrery::schedule {
@@ -107,6 +108,7 @@ std::vector<StageStep> plan_messages(const Stage& s, const Order& order) {
   std::vector<bool> begun(static_cast<std::size_t>(s.chunks), false);
   for (std::size_t i = 0; i < order.size(); ++i) {
     steps[i].action = order[i];
+    steps[i].defers = defers(s, order[i]);
     if (completes(order[i])) last[order[i].chunk] = i;
     if (once_a_step && order[i].kind == ActionKind::forward && !begun[order[i].chunk])
       steps[i].first_of_chunk = begun[order[i].chunk] = true;

@@ -23,6 +23,7 @@ struct StageStep {
   Action action;
   bool last_of_chunk = false;  // nothing of this chunk comes later: its gradients are complete
   bool first_of_chunk = false;  // the first forward, where what is made of weights then stays for the step
+  bool defers = false;  // its output weight gradient comes later (schedule/compile/deferred_head.h)
   std::vector<Message> before, after;
 };
 

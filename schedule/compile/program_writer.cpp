@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "schedule/compile/backward_runs.h"
 #include "schedule/compile/data_parallel.h"
+#include "schedule/compile/deferred_head.h"
 #include "schedule/compile/drop_idle_waits.h"
 #include "schedule/compile/gathers.h"
 #include "schedule/compile/low_precision.h"
@@ -44,15 +46,11 @@ class Writer {
   void send_and_receive(const std::vector<Message>& messages);
 
   void forward(std::uint32_t chunk, bool first);
-  void backward(std::uint32_t chunk, bool whole, bool last);
+  void backward(std::uint32_t chunk, bool whole, bool last, bool defers = false);
+  void head_backward_call(std::uint32_t chunk, bool last, bool defers);
   void weight_gradients(std::uint32_t chunk, bool last);
   void layers_forward(std::uint32_t chunk, bool first);
   void layers_backward(std::uint32_t chunk, bool whole, bool last);
-  struct Run {
-    std::uint32_t begin = 0, end = 0;  // layers of the chunk
-    bool again = false;                // recomputed first
-  };
-  std::vector<Run> backward_runs(std::uint32_t chunk) const;
   void recompute(std::uint32_t from, std::uint32_t to);
   void layer_done(std::uint32_t unit, std::uint32_t first_unit, bool last);
   void shard_done(UnitKind kind, std::uint32_t unit, bool last);
@@ -66,8 +64,8 @@ class Writer {
   void reduce(UnitKind kind, std::uint32_t unit, std::uint32_t units);
   void reduce_all_late();
   void begin_whole();
-  std::uint32_t same_kind(std::uint32_t first, std::uint32_t most) const;
   void gather_updated();
+  void deferred_gradients();
   void sum_mirrored();
   void update();
 
@@ -150,7 +148,7 @@ void Writer::write_unit_blocks() {
     stage_.gradient_parity = stage_.parity_of_chunk[stage_.head_chunk];
     once("head.forward", [&] { return head_forward(stage_); });
     once("head.backward", [&] { return head_backward(stage_, false); });
-    if (stage_.splits_backward) once("head.weight_gradients", [&] { return head_weight_gradients(stage_); });
+    if (stage_.splits_backward || stage_.deferred > 0) once("head.weight_gradients", [&] { return head_weight_gradients(stage_); });
   }
   stage_.gradient_parity = stage_.parity_of_chunk[stage_.embedding_chunk];
   if (stage_.has_embedding) once("embedding.backward", [&] { return embedding_backward(stage_, false); });
@@ -203,7 +201,7 @@ void Writer::compute(const StageStep& step) {
       forward(step.action.chunk, step.first_of_chunk);
       break;
     case ActionKind::backward:
-      backward(step.action.chunk, true, step.last_of_chunk);
+      backward(step.action.chunk, true, step.last_of_chunk, step.defers);
       break;
     case ActionKind::backward_input:
       backward(step.action.chunk, false, step.last_of_chunk);
@@ -251,10 +249,13 @@ void Writer::layers_forward(std::uint32_t chunk, bool first_of_chunk) {
     mode.sends_output = stage_.chunks > 1 && l + 1 == layers &&
                         stage_.placement.next(stage_.index, chunk).kind == Hop::Kind::message;
     mode.releases = gathers_.released_by(uses[l], false, false);
+    if (mode.releases > 0) mode.spares = gathers_.spared_by(uses[l]);
     mode.name += std::string(mode.frees_input ? ".dropping" : "") + (mode.sends_output ? ".outgoing" : "");
     if (mode.releases != 1) mode.name += mode.releases == 0 ? ".keeping" : ".releasing" + std::to_string(mode.releases);
+    if (mode.spares > 0) mode.name += ".sparing" + std::to_string(mode.spares);
     call_layer(mode.name, uses[l], [&] { return layer_forward(stage_, mode); },
                [&] { return layer_forward_parts(stage_, mode); });
+    gathers_.behind(l);
   }
 }
 
@@ -262,17 +263,12 @@ void Writer::layers_forward(std::uint32_t chunk, bool first_of_chunk) {
 // -----------------------------------------------------------------------------------------------------
 
 // A whole backward where the stage can split it is both parts of each unit in turn.
-void Writer::backward(std::uint32_t chunk, bool whole, bool last) {
+void Writer::backward(std::uint32_t chunk, bool whole, bool last, bool defers) {
   const bool split = stage_.splits_backward;
   if (is_last(chunk)) {
     gathers_.head(true, false);
-    call(once(stage_.step_ends("head.backward", UnitKind::head, last),
-              [&] {
-                stage_.gradient_parity = stage_.parity_of_chunk[chunk];
-                return head_backward(stage_, last);
-              }),
-         stage_.head_unit);
-    if (whole) head_done(last);
+    head_backward_call(chunk, last, defers);
+    if (whole && stage_.deferred == 0) head_done(last);
   }
   layers_backward(chunk, whole, last);
   if (is_first(chunk)) {
@@ -288,6 +284,23 @@ void Writer::backward(std::uint32_t chunk, bool whole, bool last) {
     else if (last)
       embedding_use_done();
   }
+}
+
+void Writer::head_backward_call(std::uint32_t chunk, bool last, bool defers) {
+  const std::string name = defers ? "head.backward.deferring" : "head.backward";
+  call(once(stage_.step_ends(name, UnitKind::head, last),
+            [&] {
+              stage_.gradient_parity = stage_.parity_of_chunk[chunk];
+              return head_backward(stage_, last, defers);
+            }),
+       stage_.head_unit);
+}
+
+// Behind the last backward: what was put off until the pipeline drains.
+void Writer::deferred_gradients() {
+  if (stage_.deferred == 0) return;
+  append_deferred(stage_, blocks_.at("head.weight_gradients"));
+  end_done(UnitKind::head, true);
 }
 
 void Writer::head_done(bool last) {
@@ -322,29 +335,16 @@ void Writer::recompute(std::uint32_t from, std::uint32_t to) {
   }
 }
 
-// Layers in runs, last first: a run is recomputed as a whole, then goes backward. Layers that kept their activations are
-// runs of one.
-std::vector<Writer::Run> Writer::backward_runs(std::uint32_t chunk) const {
-  const std::uint32_t recomputed = stage_.recomputed_layers(chunk);
-  const auto every = static_cast<std::uint32_t>(stage_.scenario.training.recompute_every);
-  std::vector<Run> runs;
-  for (auto end = static_cast<std::uint32_t>(stage_.layers_of_chunk[chunk]); end > 0; end = runs.back().begin) {
-    const bool again = end <= recomputed;
-    runs.push_back({again ? (end - 1) / every * every : end - 1, end, again});
-  }
-  return runs;
-}
-
 void Writer::layers_backward(std::uint32_t chunk, bool whole, bool last) {
   const std::uint32_t first = stage_.first_unit_of_chunk[chunk];
-  const std::vector<Run> runs = backward_runs(chunk);
+  const std::vector<BackwardRun> runs = backward_runs(stage_, chunk);
   std::vector<std::uint32_t> uses;
-  for (const Run& run : runs)
+  for (const BackwardRun& run : runs)
     for (std::uint32_t l = run.begin; l < run.end; ++l) uses.push_back(first + l);
   gathers_.begin(uses, first, true, false);
   layers_in_bucket_ = 0;
-  std::size_t position = 0;
-  for (const Run& run : runs) {
+  std::size_t position = 0, gone = 0;
+  for (const BackwardRun& run : runs) {
     position += run.end - run.begin;
     gathers_.until(position - 1);
     if (run.again) recompute(first + run.begin, first + run.end);
@@ -361,6 +361,7 @@ void Writer::layers_backward(std::uint32_t chunk, bool whole, bool last) {
         stage_.gradient_parity = stage_.parity_of_chunk[chunk];
         return layer_backward_parts(stage_, kind, releases);
       });
+      gathers_.behind(gone++);
       if (!whole) continue;
       if (stage_.splits_backward) call(blocks_.at(weights_key(kind)), first + l - 1);
       layer_done(first + l - 1, first, last);
@@ -468,15 +469,6 @@ void Writer::begin_whole() {
   if (stage_.has_head) begin(UnitKind::head, stage_.head_unit);
 }
 
-// How many of the layers from `first` on, at most `most`, are of its kind.
-std::uint32_t Writer::same_kind(std::uint32_t first, std::uint32_t most) const {
-  std::uint32_t count = 1;
-  while (count < most && first + count < static_cast<std::uint32_t>(stage_.layer_units) &&
-         stage_.kind_of(first + count) == stage_.kind_of(first))
-    ++count;
-  return count;
-}
-
 // ZeRO-1 and 2. Overlapped, at the start of the step: each unit's own message, in the order of the
 // forward.
 void Writer::gather_updated() {
@@ -491,7 +483,7 @@ void Writer::gather_updated() {
   const auto layers = static_cast<std::uint32_t>(stage_.layer_units);
   for (std::uint32_t u = 0, units = 0; u < layers; u += units) {
     const UnitKind kind = stage_.kind_of(u);
-    units = same_kind(u, overlaps ? 1 : layers_per_bucket(stage_, kind));
+    units = stage_.same_kind(u, overlaps ? 1 : layers_per_bucket(stage_, kind));
     call(once(key_of("gather_updated", kind) + "." + std::to_string(units),
               [&] { return gather_updated_weights(stage_, kind, units); }),
          u);
@@ -549,6 +541,7 @@ void Writer::update() {
 
 void Writer::end() {
   microbatch_ = microbatch_step_ = 0;
+  deferred_gradients();
   reduce_all_late();
   sum_mirrored();
   update();

@@ -25,7 +25,7 @@ bool alike(const std::vector<Message>& a, const std::vector<Message>& b, std::ui
 bool alike(const StageStep& a, const StageStep& b, std::uint32_t later) {
   return a.action.kind == b.action.kind && a.action.chunk == b.action.chunk && a.action.joined == b.action.joined &&
          a.action.microbatch + later == b.action.microbatch && a.last_of_chunk == b.last_of_chunk &&
-         a.first_of_chunk == b.first_of_chunk &&
+         a.first_of_chunk == b.first_of_chunk && a.defers == b.defers &&
          alike(a.before, b.before, later) && alike(a.after, b.after, later);
 }
 

@@ -143,7 +143,9 @@ UnitStates declare_states(Stage& s, UnitKind unit_kind) {
   u.kept_weights = state("weights", BufferKind::weight, s.kept_weight_type, zero == 3 ? shard : elements);
   u.weights = u.kept_weights;
   if (zero == 3) {
-    u.margin = !is_layer ? 0 : static_cast<std::uint32_t>(s.scenario.sharding.unit_layers - 1);
+    // Layers before the first that a block of the first may name: the rest of its unit, and the unit before.
+    const std::int64_t units = s.scenario.sharding.prefetch_before_kernels ? 1 : 2;
+    u.margin = !is_layer ? 0 : static_cast<std::uint32_t>(units * s.scenario.sharding.unit_layers - 1);
     u.weights = declare(s.program, {.name = prefix + ".gathered_weights",
                                     .kind = BufferKind::weight,
                                     .type = s.weight_type,
@@ -216,7 +218,7 @@ Tensor slices_of_experts(const Unit& unit, Tensor flat, const std::string& first
 // Gathers refer to the layer that lies all units in flight before the first.
 std::uint32_t done_margin(const Stage& s) {
   const auto unit = static_cast<std::uint32_t>(s.scenario.sharding.unit_layers);
-  return s.zero() == 3 ? s.prefetch(false) * unit + 1 : 0;
+  return s.zero() == 3 ? (s.prefetch(false) + (s.scenario.sharding.limit_on_host ? 1 : 0)) * unit + 1 : 0;
 }
 
 }  // namespace

@@ -87,11 +87,14 @@ struct Stage {
   bool joined = false;
   // A recomputation may run together with another microbatch's forward, so its workspace has names of its own.
   bool workspace_apart = false;
+  std::int64_t deferred = 0;  // microbatches whose output weight gradient waits: schedule/compile/deferred_head.h
   bool splits_backward = false;  // weight gradients are another block: what it needs is kept (schedule of B and W)
   std::map<std::string, BufferId> named{};  // activations and workspace, declared at first use
 
   bool tensor_parallel() const { return scenario.parallel.tp > 1; }
   bool sequence_parallel() const { return scenario.parallel.sequence_parallel; }
+  // Row chunks of a GEMM beside which tensor-parallel collectives travel.
+  std::int64_t row_chunks() const { return tensor_parallel() ? scenario.overlap.tensor_chunks : 1; }
   // Clipping needs the gradients' norm; fp16 needs it to see whether a scaled loss overflowed.
   bool needs_norm() const {
     return scenario.training.clip_gradient_norm > 0.0 || scenario.training.precision == hardware::Precision::fp16;
@@ -155,6 +158,13 @@ struct Stage {
     return program.units[first_of_kind[static_cast<std::size_t>(kind)]];
   }
   UnitKind kind_of(std::uint32_t unit) const { return program.units[unit].kind; }
+  // How many of the layers from `first` on, at most `most`, are of its kind.
+  std::uint32_t same_kind(std::uint32_t first, std::uint32_t most) const {
+    std::uint32_t count = 1;
+    while (count < most && first + count < static_cast<std::uint32_t>(layer_units) && kind_of(first + count) == kind_of(first))
+      ++count;
+    return count;
+  }
   // The units that a layer is made of; every block of one of them is called for the layer, but for its update.
   std::vector<UnitKind> parts_of(std::uint32_t layer) const {
     if (kind_of(layer) == UnitKind::expert_layer) return {UnitKind::expert_layer, UnitKind::experts};

@@ -29,6 +29,8 @@ struct Trying {
 Trying less_communication(const scenarios::Scenario& s, std::size_t group) {
   const scenarios::Parallel& p = s.parallel;
   if (group == 0) {
+    if (s.overlap.tensor_backward && s.overlap.tensor_chunks == 1)
+      return {s.origins.tp, "a smaller tp with more pp or ZeRO, or overlap.tensor_chunks; keep tp within a node"};
     if (s.overlap.tensor_backward)
       return {s.origins.tp, "a smaller tp with more pp or ZeRO; keep tp within a node"};
     return {s.origins.tp, "a smaller tp, or overlap.tensor_backward"};

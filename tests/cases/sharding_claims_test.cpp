@@ -63,13 +63,14 @@ TEST(ShardingClaims, EightGpusHoldMoreThanThreeTimesTheModel) {
 // --- recomputation pays above sequence length 512 ---
 
 // The fastest that fits, over micro-batches.
-Case best_of(std::int64_t sequence, const char* recompute) {
+Case best_of(std::int64_t sequence, const char* recompute, bool fused = true) {
   Case best;
   double most = 0.0;
   for (std::int64_t micro = 1; micro * sequence <= 131072; micro *= 2) {
     const Case r = run_case("scenarios/claims/recompute.json",
                             {set("training.sequence_length", sequence), set("training.micro_batch", micro),
-                             fmt::format("training.recompute={}", recompute)});
+                             fmt::format("training.recompute={}", recompute),
+                             fmt::format("kernels.fused_attention={}", fused)});
     if (!r.fits() || r.result.tokens_per_s <= most) continue;
     most = r.result.tokens_per_s;
     best = r;
@@ -93,6 +94,29 @@ TEST(ShardingClaims, RecomputationPaysWhereNothingElseFits) {
   }
   for (const std::int64_t sequence : {128, 512, 2048}) EXPECT_LT(gain[sequence], 0.0) << sequence;
   expect_block(kDocument, "recompute", markdown(table));
+}
+
+// Where the scores are written, a sequence twice as long keeps four times as much of them: still nothing pays before nothing
+// fits, and then selective recomputation is the better one.
+TEST(ShardingClaims, RecomputationPaysNoEarlierWithSeparateAttention) {
+  Table table = {{"sequence", "kept, tokens/s", "selective", "full"}};
+  for (const std::int64_t sequence : {512, 1024, 2048, 4096, 8192}) {
+    std::vector<std::string> row = {fmt::format("{}", sequence)};
+    std::map<std::string, double> speed;
+    for (const char* recompute : {"none", "selective", "full"}) {
+      const Case best = best_of(sequence, recompute, false);
+      speed[recompute] = best.result.tokens_per_s;
+      row.push_back(speed[recompute] > 0.0 ? fmt::format("{} ({})", number_text(speed[recompute]), best.scenario.training.micro_batch)
+                                           : "none fits");
+    }
+    if (sequence <= 4096)
+      EXPECT_GE(speed["none"], speed["selective"]) << sequence;
+    else
+      EXPECT_EQ(speed["none"], 0.0) << sequence;
+    EXPECT_GT(speed["selective"], speed["full"]) << sequence;
+    table.push_back(row);
+  }
+  expect_block(kDocument, "recompute separate", markdown(table));
 }
 
 // --- data parallelism below 20B parameters, ZeRO or 3D above ---

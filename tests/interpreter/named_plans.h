@@ -27,6 +27,7 @@ const std::vector<NamedPlan>& data_plans();
 const std::vector<NamedPlan>& sharding_plans();  // FSDP, HSDP, hpZ, accumulation without reduction
 const std::vector<NamedPlan>& combined_plans();
 const std::vector<NamedPlan>& context_plans();
+const std::vector<NamedPlan>& overlap_plans();  // chunks of products, deferred gradients, FSDP1's orders of gathers
 
 // The plain plan cut in two and more ways.
 void tensor_parallel(scenarios::Scenario& s);

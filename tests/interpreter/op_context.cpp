@@ -189,7 +189,6 @@ std::int64_t OpContext::first_sequence() const {
 
 std::vector<std::int64_t> OpContext::rows_of_microbatch(std::int64_t rows) const {
   const std::int64_t batch = job_.batch.batch, here = batch * job_.batch.sequence;
-  const std::int64_t first = shape().sequence_sharded ? shard_index() * rows : 0;
   if (rows * (shape().sequence_sharded ? shard_count() : 1) != here)
     throw ScheduleError(
         fmt::format("{} rows are neither the microbatch's {} nor marked as a sequence shard", rows, here));
@@ -197,7 +196,13 @@ std::vector<std::int64_t> OpContext::rows_of_microbatch(std::int64_t rows) const
   for (const schedule::PositionRun& run : schedule::positions_of(context(), job_.batch.sequence))
     for (std::int64_t r = 0; r < run.count * batch; ++r)
       all[static_cast<std::size_t>(run.row * batch + r)] = run.position * batch + r;
-  return {all.begin() + first, all.begin() + first + rows};
+  if (!shape().sequence_sharded) return all;
+  // A rank's rows are its part of each of n chunks.
+  const std::int64_t n = std::max<std::int64_t>(shape().n, 1), strip = rows / n;
+  std::vector<std::int64_t> mine;
+  for (std::int64_t r = 0; r < rows; ++r)
+    mine.push_back(all[static_cast<std::size_t>(r / strip * (here / n) + shard_index() * strip + r % strip)]);
+  return mine;
 }
 
 Dropout OpContext::dropout(std::int64_t rows, std::int64_t columns) const {

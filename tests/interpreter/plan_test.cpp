@@ -55,6 +55,7 @@ INSTANTIATE_TEST_SUITE_P(Data, Plans, testing::ValuesIn(data_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Sharding, Plans, testing::ValuesIn(sharding_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Combined, Plans, testing::ValuesIn(combined_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Context, Plans, testing::ValuesIn(context_plans()), name_of);
+INSTANTIATE_TEST_SUITE_P(Overlap, Plans, testing::ValuesIn(overlap_plans()), name_of);
 
 // The other architectures under the plans that treat their parts differently.
 class Architectures : public testing::TestWithParam<std::string> {};

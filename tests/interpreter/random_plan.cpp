@@ -120,6 +120,18 @@ void draw_schedule(Draws& d, Scenario& s) {
   if (!choices.empty()) p.schedule = choices[static_cast<std::size_t>(d.below(static_cast<std::int64_t>(choices.size())))];
 }
 
+// What later switches put aside or cut, drawn last so that plans of a number stay what they were otherwise.
+void draw_aside(Draws& d, Scenario& s) {
+  const scenarios::Parallel& p = s.parallel;
+  const std::int64_t chunks = d.one_of({1, 1, 2, 4});
+  const std::int64_t rows = s.training.sequence_length / (p.sequence_parallel ? p.tp : 1);
+  if (p.tp > 1 && !s.model.parallel_block && rows % chunks == 0) s.overlap.tensor_chunks = chunks;
+  const std::int64_t deferred = d.below(5);
+  if (p.pp > 1 && p.zero < 2 && !scenarios::traits(p.schedule).splits_backward) s.overlap.deferred_microbatches = deferred;
+  s.sharding.prefetch_before_kernels = d.coin();
+  s.sharding.limit_on_host = d.below(4) == 0;
+}
+
 std::string layers_text(const Scenario& s) {
   std::string text;
   for (const std::int64_t n : s.parallel.layers_of_stage) text += fmt::format(" {}", n);
@@ -138,6 +150,7 @@ Scenario random_plan(std::uint64_t number) {
   if (s.parallel.vpp > 1 && !s.overlap.pipeline)
     s.training.global_batch = s.training.micro_batch * s.parallel.dp * s.parallel.pp * (1 + d.below(2));
   if (s.parallel.pp > 1 && s.overlap.pipeline && d.coin()) draw_schedule(d, s);
+  draw_aside(d, s);
   resolve(s);
   return s;
 }
@@ -149,12 +162,13 @@ std::string describe(const Scenario& s) {
   return fmt::format(
       "{} tied {} dropout {}: tp {} sp {} pp {} dp {} vpp {} zero {} schedule {} layers{}; m {} b {} s {}; recompute {} "
       "every {}, clip {}, optimizer {}, master {}, offload {}; overlap reduce {} gather {} pipe {} tensor {} "
-      "bucket {} prefetch {}; fused attention {} elementwise {}",
+      "bucket {} prefetch {} before kernels {} limit {}; chunks {} deferred {}; fused attention {} elementwise {}",
       s.model.name, s.model.tied_embeddings, s.model.dropout, p.tp, p.sequence_parallel, p.pp, p.dp, p.vpp, p.zero,
       static_cast<int>(p.schedule), layers_text(s), t.microbatches, t.micro_batch, t.sequence_length,
       static_cast<int>(t.recompute), t.recompute_every, t.clip_gradient_norm, static_cast<int>(t.optimizer),
       s.recipe.master_weights, s.offload.optimizer != scenarios::OffloadTarget::none, o.gradient_reduce,
       o.parameter_gather, o.pipeline, o.tensor_backward, o.bucket_elements, o.prefetch_units,
+      s.sharding.prefetch_before_kernels, s.sharding.limit_on_host, o.tensor_chunks, o.deferred_microbatches,
       s.kernels.fused_attention, s.kernels.fused_elementwise);
 }
 

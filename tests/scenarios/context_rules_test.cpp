@@ -81,6 +81,17 @@ TEST(ContextRule, FusedAttention) {
                    "cp=2 needs fused attention", "set kernels.fused_attention to true");
 }
 
+TEST(TensorChunksRule, DivideTheRowsOfARank) {
+  expect_one_error(Parts{.parallel = R"("tp": 8, "sp": true)", .rest = R"("overlap": { "tensor_chunks": 3 })"},
+                   "tensor_chunks=3 does not divide the 128 positions of a rank (sequence_length=1024 / 8)", "use 2 or 4");
+  EXPECT_EQ(read(Parts{.parallel = R"("tp": 8, "sp": true)", .rest = R"("overlap": { "tensor_chunks": 4 })"}).text(), "");
+}
+
+TEST(TensorChunksRule, SequentialBlocks) {
+  expect_one_error(Parts{.model = R"("models/zoo/falcon-40b.json")", .parallel = R"("tp": 8)", .rest = R"("overlap": { "tensor_chunks": 2 })"},
+                   "which are not cut into chunks", "set tensor_chunks to 1");
+}
+
 TEST(ContextRule, Order) {
   expect_one_error(Parts{.parallel = R"("cp": 2, "pp": 2, "order": "tp-cp-pp-dp")"},
                    "gradients are summed over the ranks of dp x cp", "name cp right before dp");

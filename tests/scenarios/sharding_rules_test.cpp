@@ -193,5 +193,36 @@ TEST(Sharding, SettingsWithoutEffectAreSaid) {
   EXPECT_THAT(r.text(), HasSubstr("sharding.group has no effect: zero is 0"));
 }
 
+TEST(Fsdp1, StrategiesAreNamesOfSettings) {
+  const auto strategy = [](const std::string& name, const std::string& more = "") {
+    const Read r = read(sharded(R"("strategy": ")" + name + "\"" + more, "fsdp1", ""));
+    EXPECT_EQ(r.text(), "");
+    return r.scenario;
+  };
+  const Scenario full = strategy("full_shard"), kept = strategy("shard_grad_op"), node = strategy("hybrid_shard"),
+                 both = strategy("hybrid_shard_zero2"), none = strategy("no_shard");
+  for (const Scenario* s : {&full, &kept, &node, &both}) EXPECT_EQ(s->parallel.zero, 3);
+  EXPECT_EQ(none.parallel.zero, 0);
+  EXPECT_TRUE(full.sharding.reshard_after_forward && node.sharding.reshard_after_forward);
+  EXPECT_FALSE(kept.sharding.reshard_after_forward || both.sharding.reshard_after_forward);
+  EXPECT_EQ(full.sharding.group, 0);
+  EXPECT_EQ(node.sharding.group, 8) << "the GPUs of a node";
+  EXPECT_EQ(both.sharding.group, 8);
+  EXPECT_EQ(strategy("hybrid_shard", R"(, "group": 4)").sharding.group, 4);
+  EXPECT_TRUE(kept.sharding.reshard_after_backward);
+  EXPECT_FALSE(strategy("shard_grad_op", R"(, "reduce": "step")").sharding.reshard_after_backward) << "inside no_sync()";
+}
+
+TEST(Fsdp1, HasDefaultsOfItsOwn) {
+  const Scenario s = read(sharded("", "fsdp1", "")).scenario;
+  EXPECT_TRUE(s.sharding.limit_on_host);
+  EXPECT_FALSE(s.sharding.prefetch_before_kernels || s.sharding.root_reshards);
+  EXPECT_EQ(s.sharding.backward_prefetch, BackwardPrefetch::pre);
+  EXPECT_EQ(s.overlap.prefetch_units, 1);
+  EXPECT_EQ(s.recipe.name, "fsdp1 bf16: 4 + 4 + 0 + 8 = 16 B/parameter, gathered in 2, reduced in 2");
+  EXPECT_EQ(read(sharded(R"("backward_prefetch": "post")", "fsdp1", "")).scenario.overlap.prefetch_backward, 0);
+  EXPECT_GE(read(sharded(R"("limit_all_gathers": false)", "fsdp1", "")).scenario.overlap.prefetch_units, 32);
+}
+
 }  // namespace
 }  // namespace orrery::scenarios

@@ -88,6 +88,7 @@ INSTANTIATE_TEST_SUITE_P(Pipeline, NamedPlans, testing::ValuesIn(interpreter::pi
 INSTANTIATE_TEST_SUITE_P(Schedules, NamedPlans, testing::ValuesIn(interpreter::schedule_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Data, NamedPlans, testing::ValuesIn(interpreter::data_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Combined, NamedPlans, testing::ValuesIn(interpreter::combined_plans()), name_of);
+INSTANTIATE_TEST_SUITE_P(Overlap, NamedPlans, testing::ValuesIn(interpreter::overlap_plans()), name_of);
 
 TEST(RandomPlans, ArenasAreSoundAndLoseLittle) {
   Packing all;

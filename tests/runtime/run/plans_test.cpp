@@ -45,6 +45,7 @@ INSTANTIATE_TEST_SUITE_P(Data, Plans, all_of(interpreter::data_plans()), name_of
 INSTANTIATE_TEST_SUITE_P(Sharding, Plans, all_of(interpreter::sharding_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Combined, Plans, all_of(interpreter::combined_plans()), name_of);
 INSTANTIATE_TEST_SUITE_P(Context, Plans, all_of(interpreter::context_plans()), name_of);
+INSTANTIATE_TEST_SUITE_P(Overlap, Plans, all_of(interpreter::overlap_plans()), name_of);
 
 // Experts over every grid, in double: in float, a choice between two almost equal experts may fall either way.
 TEST(ExpertPlans, TrainAsOneRankDoes) {

@@ -1,8 +1,10 @@
 // The table of docs/models/sharding.md, met exactly: states, gathers and bytes of sharded plans.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "schedule/compile.h"
 #include "schedule/kernel_work.h"
@@ -113,6 +115,46 @@ TEST(Gathers, CarryTheWholeUnit) {
       << "16 bits, twice, m = 3";
   EXPECT_EQ(traffic.at({OpKind::reduce_scatter, "data"}).bytes, 3 * 4 * layer_elements(s) * 4)
       << "fp32, once";
+}
+
+// The most layers whose weights are gathered at once, in the forward and in the backward, in the order of issue.
+std::pair<std::int64_t, std::int64_t> most_gathered(const scenarios::Scenario& scenario) {
+  const schedule::Schedule s = schedule::compile(scenario);
+  const schedule::Program& p = s.programs.front();
+  std::int64_t live = 0, forward = 0, backward = 0;
+  schedule::for_each_call(p, std::numeric_limits<std::uint32_t>::max(), [&](const schedule::Call& call, auto, auto) {
+    const schedule::Block& block = p.block(call);
+    for (const schedule::Op& op : p.ops_of(block)) {
+      const auto of_layers = [&](const schedule::View& v) { return p.buffer(block, v).name == "layer.gathered_weights"; };
+      for (const schedule::View& v : p.views_of(op)) live += v.allocates && of_layers(v) ? 1 : 0;
+      std::int64_t& most = op.phase == schedule::Phase::forward ? forward : backward;
+      most = std::max(most, live);
+      for (const schedule::View& v : p.views_of(op)) live -= v.frees && of_layers(v) ? 1 : 0;
+    }
+  });
+  EXPECT_EQ(live, 0);
+  return {forward, backward};
+}
+
+// FSDP1's words, by what they gather and hold of 4 layers (docs/models/sharding.md, "FSDP1").
+TEST(Fsdp1, HoldsWhatItsWordsSay) {
+  using Most = std::pair<std::int64_t, std::int64_t>;
+  EXPECT_EQ(most_gathered(sharded("fsdp", 3, "")), Most(2, 2));
+  EXPECT_EQ(most_gathered(sharded("fsdp1", 3, "")), Most(2, 2));
+  EXPECT_EQ(most_gathered(sharded("fsdp1", 3, R"("forward_prefetch": true)")), Most(2, 2));
+  EXPECT_EQ(most_gathered(sharded("fsdp1", 3, R"("limit_all_gathers": false)")), Most(4, 4));
+  EXPECT_EQ(most_gathered(sharded("fsdp1", 3, R"("backward_prefetch": "post")")), Most(2, 1));
+  EXPECT_EQ(most_gathered(sharded("fsdp1", 3, R"("backward_prefetch": "none")")), Most(2, 1));
+  EXPECT_EQ(most_gathered(sharded("fsdp1", 3, R"("strategy": "shard_grad_op")")), Most(4, 4));
+}
+
+// Gathered in 16 bits twice a microbatch, reduced in 16: half of FSDP2's reductions as torchtitan sets it.
+TEST(Fsdp1, ReducesInTheTypeOfParameters) {
+  const scenarios::Scenario s = sharded("fsdp1", 3, "");
+  const auto traffic = layer_traffic(s);
+  EXPECT_EQ(traffic.at({OpKind::all_gather, "data"}).bytes, 2 * 3 * 4 * layer_elements(s) * 2);
+  EXPECT_EQ(traffic.at({OpKind::reduce_scatter, "data"}).bytes, 3 * 4 * layer_elements(s) * 2);
+  EXPECT_EQ(32 * persistent_states(s), 16 * parameters(s));
 }
 
 // The gradient is scattered in the group and only the shard crosses groups: every microbatch, or once a step.
