@@ -183,8 +183,8 @@ std::vector<Case> expert_cases() {
       {"expert counts", e("", R"("experts": { "balance": "counts", "counts": [1, 2] })"), 7, "one for each expert",
        e("", R"("experts": { "balance": "counts", "counts": [1, 2, 3, 4, 4, 3, 2, 1] })")},
       {"parts", e("", "", sparse("", R"("attention_sinks": true, )")), 2, "another model", e("")},
-      {"whole backward", e(R"("pp": 4, "schedule": "zb-h1")"), 5, "use 1f1b", e(R"("pp": 4)")},
       {"experts at home", e("", R"("offload": { "optimizer": "cpu" })"), 7, "use \"none\"", e("")},
+      {"prediction", e("", "", sparse("", R"("prediction_layers": 1, )")), 2, "prediction_layers to 0", e("")},
       {"experts in 16 bits", low, 6, "use \"bf16\"", wide},
       {"shards of experts", e(R"("zero": 3)", R"("sharding": { "unit_layers": 2 })"), 7, "use 1", e(R"("zero": 3)")},
   };
