@@ -1,5 +1,6 @@
-// `validate --execute`: closes the loop on the machine at hand. It calibrates it, or takes a calibrated cluster, predicts each
-// scenario, performs it right afterwards (machines drift), and keeps what both said side by side.
+// `validate` holds predictions against measurements: against published ones (validate_published.h), or with --execute against
+// the machine at hand. Then it calibrates it, or takes a calibrated cluster, predicts each scenario, performs it right afterwards
+// (machines drift), and keeps what both said side by side.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,6 +25,7 @@
 #include "sim/commands/csv_text.h"
 #include "sim/commands/runtime_program.h"
 #include "sim/commands/scenario_files.h"
+#include "sim/commands/validate_published.h"
 #include "sim/metrics/simulated_trace.h"
 #include "sim/metrics/trace_comparison.h"
 #include "sim/report/progress.h"
@@ -35,9 +37,12 @@ namespace fs = std::filesystem;
 
 struct ValidateOptions {
   bool execute = false, quick = false;
-  std::string directory = "validation/cpu", cluster, output = "validation-run";
+  std::string directory, cluster, output;
   std::int64_t steps = 12;
   double most_error_percent = 0.0;
+  bool markdown = false;
+  std::size_t worst = 10;
+  unsigned threads = 0;
 };
 
 struct Row {
@@ -202,11 +207,10 @@ void keep(const std::string& path, const std::vector<Row>& rows) {
   if (!file) throw WorldError(fmt::format("{}: writing it failed", path));
 }
 
-int run_validation(const ValidateOptions& o, Output& out) {
+int validate_here(ValidateOptions o, Output& out) {
   require_finite("--most-error", o.most_error_percent);
-  if (!o.execute)
-    throw InputError("error: orrery validate needs --execute\n  hint: orrery validate --execute performs scenarios here and holds "
-                     "predictions against them\n");
+  if (o.directory.empty()) o.directory = "validation/cpu";
+  if (o.output.empty()) o.output = "validation-run";
   if (o.quick && !o.cluster.empty())
     throw InputError("error: --quick is of the calibration, and --cluster says that there is one\n  hint: leave one of them out\n");
   const auto calibrated = scenarios_in(fs::path(o.directory) / "calibrated");
@@ -235,24 +239,38 @@ int run_validation(const ValidateOptions& o, Output& out) {
   return o.most_error_percent <= 0.0 || is_within(rows, o.most_error_percent / 100.0) ? kFine : kNo;
 }
 
+int run_validation(const ValidateOptions& o, Output& out) {
+  if (o.execute) return validate_here(o, out);
+  return validate_published({.directory = o.directory.empty() ? "validation/runs" : o.directory,
+                             .output = o.output, .markdown = o.markdown, .worst = o.worst, .threads = o.threads}, out);
+}
+
 }  // namespace
 
 Action declare_validate(CLI::App& app) {
   const auto o = std::make_shared<ValidateOptions>();
-  app.add_option("DIR", o->directory, "Scenarios in DIR/calibrated, which calibration sees, and DIR/held-out, which it does not")
-      ->type_name("")
-      ->capture_default_str();
-  app.add_flag("--execute", o->execute, "Perform the scenarios on this machine");
-  app.add_option("--cluster", o->cluster, "A calibrated cluster file; default: this machine is calibrated first")->type_name("FILE");
-  app.add_flag("--quick", o->quick, "Calibrate in less than a minute");
+  app.add_option("DIR", o->directory,
+                 "Files of published runs, as validation/runs (the default); with --execute scenarios in DIR/calibrated, which "
+                 "calibration sees, and DIR/held-out, which it does not (validation/cpu)")
+      ->type_name("");
+  CLI::Option* execute = app.add_flag("--execute", o->execute, "Perform scenarios on this machine instead");
+  app.add_option("--output", o->output, "Also a CSV file with a line for each run; with --execute the directory of the calibration, the "
+                                        "traces and table.csv (validation-run)")
+      ->type_name("PATH");
+  app.add_flag("--markdown", o->markdown, "The tables as docs/accuracy.md has them")->excludes(execute);
+  app.add_option("--worst", o->worst, "So many runs are named that are farthest off")->type_name("N")->capture_default_str()->excludes(execute);
+  app.add_option("-j,--threads", o->threads, "Threads; as many as cores by default")->check(CLI::Range(1U, 1024U))->excludes(execute);
+  app.add_option("--cluster", o->cluster, "A calibrated cluster file; default: this machine is calibrated first")->type_name("FILE")->needs(execute);
+  app.add_flag("--quick", o->quick, "Calibrate in less than a minute")->needs(execute);
   app.add_option("--steps", o->steps, "Steps of each scenario, the first two not measured")
       ->type_name("N")
       ->check(CLI::Range(std::int64_t{4}, std::int64_t{100000}))
-      ->capture_default_str();
-  app.add_option("--output", o->output, "Directory of the calibration, the traces and table.csv")->type_name("DIR")->capture_default_str();
+      ->capture_default_str()
+      ->needs(execute);
   app.add_option("--most-error", o->most_error_percent, "Exit with 1 where the median step time is further off, or any live bytes differ")
       ->type_name("PERCENT")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::PositiveNumber)
+      ->needs(execute);
   return [o](Output& out) { return run_validation(*o, out); };
 }
 
