@@ -205,6 +205,8 @@ std::vector<Field> kernel_fields() {
       {"kernels.fused_elementwise", "true, false", kPolicy,
        "Bias + activation, and bias + dropout + add, are one kernel each.", "true"},
       {"kernels.fp32_logits", "true, false", kPolicy, "Logits are copied to fp32 for the loss.", "true"},
+      {"kernels.stack", "path or object", "none",
+       "Whose kernels run, beside those that the GPU's profile was fitted on: [stacks](../models/stacks.md).", "null"},
       {"kernels.cuda_graphs", "true, false", "false",
        "The step is recorded and launched as a CUDA graph: the host issues no op of it.", "false"},
   };

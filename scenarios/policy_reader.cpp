@@ -234,6 +234,7 @@ void read_kernels(Draft& d, ObjectReader& r) {
   k.softmax_fp32_copy = r.boolean("softmax_fp32_copy", k.softmax_fp32_copy);
   k.fused_elementwise = r.boolean("fused_elementwise", k.fused_elementwise);
   k.fp32_logits = r.boolean("fp32_logits", k.fp32_logits);
+  if (r.has("stack")) d.scenario.stack = hardware::read_software_stack(r.required("stack"), gpu, r.diagnostics());
   k.cuda_graphs = r.boolean("cuda_graphs", false);
   if (k.cuda_graphs) d.scenario.cluster.host_issue_cost = Duration{};
 }

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "hardware/cluster.h"
+#include "hardware/software_stack.h"
 #include "models/architecture.h"
 #include "scenarios/pipeline_traits.h"
 
@@ -181,6 +182,7 @@ struct Scenario {
   Sharding sharding;
   Kernels kernels;
   ExpertLoad experts;
+  hardware::SoftwareStack stack;  // whose kernels run; without a name: those of the GPU's profile as they are
   Offload offload;
   Compression compression;
   Network network;

@@ -50,6 +50,8 @@ GemmCall linear_product(const KernelShape& shape) {
   return call;
 }
 
+constexpr std::int64_t kAlignedElements = 8;  // 16 bytes of a 16-bit type
+
 // Radix selection reads its input once per 8-bit digit of an fp32 key, and once more to gather.
 constexpr double kTopKPasses = 5.0;
 
@@ -132,6 +134,7 @@ class AnalyticCost final : public KernelCost {
   AnalyticCost(const hardware::Cluster& cluster, Precision precision, bool pinned)
       : fits_(cluster.gpu.fits),
         device_(kernel_device(cluster.gpu, cluster.gpu.peak(wide_of(precision)))),
+        cores_(kernel_device(cluster.gpu, cluster.gpu.peak(Precision::fp32))),
         fp8_(kernel_device(cluster.gpu, cluster.gpu.peak(Precision::fp8))),
         fp4_(kernel_device(cluster.gpu, cluster.gpu.peak(Precision::fp4))),
         host_(host_device(cluster)),
@@ -147,7 +150,7 @@ class AnalyticCost final : public KernelCost {
       const schedule::KernelWork work = schedule::work_of(program, op, shape);
       const double bytes = static_cast<double>((work.read + work.written).count());
       const hardware::KernelFit& fit = fits_[static_cast<std::size_t>(*of)];
-      const KernelDevice& device = device_of(program, op);
+      const KernelDevice& device = device_of(program, op, shape);
       return {Duration::from_seconds_up(kernel_seconds(*of, op, shape, bytes, {fit, device})), Origin::modelled,
               fit.residual_low, fit.residual_high};
     }
@@ -160,9 +163,15 @@ class AnalyticCost final : public KernelCost {
     const KernelDevice& device;
   };
 
+  // Strided batches of 16-bit matrices whose rows begin off 16-byte boundaries run on the CUDA cores (docs/models/kernels.md,
+  // "Alignment").
+  static bool needs_cores(OpKind kind, const KernelShape& shape) {
+    return kernel_class(kind) == KernelClass::gemm && shape.head_dim % kAlignedElements != 0;
+  }
+
   // The peak of a product is that of its operands' type.
-  const KernelDevice& device_of(const schedule::Program& program, const schedule::Op& op) const {
-    if (op.kind != OpKind::gemm) return device_;
+  const KernelDevice& device_of(const schedule::Program& program, const schedule::Op& op, const KernelShape& shape) const {
+    if (op.kind != OpKind::gemm) return needs_cores(op.kind, shape) ? cores_ : device_;
     for (const schedule::View& view : program.views_of(op)) {
       const schedule::DataType type = program.buffer(program.block_of(op), view).type;
       if (type == schedule::DataType::fp8) return fp8_;
@@ -221,7 +230,7 @@ class AnalyticCost final : public KernelCost {
   }
 
   std::array<hardware::KernelFit, hardware::kKernelClasses> fits_;
-  KernelDevice device_, fp8_, fp4_;
+  KernelDevice device_, cores_, fp8_, fp4_;
   HostDevice host_;
   bool pinned_;
 };

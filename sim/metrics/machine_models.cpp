@@ -7,6 +7,7 @@
 #include <map>
 
 #include "sim/cost/analytic_cost.h"
+#include "sim/cost/stack_cost.h"
 #include "sim/cost/table_cost.h"
 #include "sim/network/measured_network.h"
 
@@ -49,6 +50,7 @@ void MachineModels::make_cost() {
   const hardware::Precision precision = scenario_.training.precision;
   if (cluster.gpu.kind == hardware::DeviceKind::gpu)
     cost_ = make_analytic_cost(cluster, precision, scenario_.offload.pinned);
+  if (cost_ != nullptr && !scenario_.stack.name.empty()) cost_ = std::make_unique<StackCost>(std::move(cost_), scenario_.stack);
   CHECK(cost_ != nullptr || cluster.gpu.kernel_table != nullptr, cluster.gpu.name);
   if (cluster.gpu.kernel_table == nullptr) return;
   auto table = std::make_unique<TableCost>(cluster, precision, std::move(cost_));

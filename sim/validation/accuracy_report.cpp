@@ -43,6 +43,13 @@ std::string account(const RunError& e) {
   return fmt::format("{} is {} of the step", words_for(e.largest), percent(e.largest_share));
 }
 
+// "matrix products=0.812; memory-bound kernels=0.094", in seconds: what fits of whole stacks rest on (validation/fit).
+std::string parts_text(const RunError& e) {
+  std::string text;
+  for (const auto& [name, seconds] : e.parts) text += fmt::format("{}{}={:.6g}", text.empty() ? "" : "; ", name, seconds);
+  return text;
+}
+
 }  // namespace
 
 std::string accuracy_text(const std::vector<RunError>& errors, std::size_t worst) {
@@ -68,13 +75,14 @@ std::string accuracy_text(const std::vector<RunError>& errors, std::size_t worst
 }
 
 std::string accuracy_csv(const std::vector<RunError>& errors) {
-  std::string text = "source,run,quantity,measured,predicted,error,low,high,inside\n";
+  std::string text = "source,run,quantity,measured,predicted,error,low,high,inside,parts\n";
   for (const RunError& e : errors)
     for (const Quantity& quantity : kQuantities) {
       const QuantityError& q = e.*quantity.of;
       if (!q.known()) continue;
-      text += fmt::format("{},{},{},{:.6g},{:.6g},{:.4f},{:.6g},{:.6g},{}\n", e.run->source, e.run->id, quantity.title, q.measured,
-                          q.predicted, q.error(), q.low, q.high, q.inside() ? "yes" : "no");
+      text += fmt::format("{},{},{},{:.6g},{:.6g},{:.4f},{:.6g},{:.6g},{},\"{}\"\n", e.run->source, e.run->id, quantity.title,
+                          q.measured, q.predicted, q.error(), q.low, q.high, q.inside() ? "yes" : "no",
+                          quantity.of == &RunError::time ? parts_text(e) : "");
     }
   return text;
 }

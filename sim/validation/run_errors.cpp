@@ -25,6 +25,7 @@ RunError run_error(const PublishedRun& run, const Result& result) {
     e.largest = share;
     e.largest_share = result.waterfall_s[i] / result.step_time_s.value;
   }
+  for (const UncertainPart& part : result.parts) e.parts.emplace_back(part.name, part.share * result.step_time_s.value);
   return e;
 }
 

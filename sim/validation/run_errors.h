@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/metrics/result.h"
@@ -24,6 +25,7 @@ struct RunError {
   QuantityError memory;  // bytes; unknown where nothing was measured
   Share largest = Share::compute;  // of the predicted step, besides compute
   double largest_share = 0.0;
+  std::vector<std::pair<std::string, double>> parts;  // seconds of the predicted step, by UncertainPart
 };
 RunError run_error(const PublishedRun& run, const Result& result);
 

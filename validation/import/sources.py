@@ -13,6 +13,10 @@ def _set(s, section, **values):
     s.setdefault(section, {}).update(values)
 
 
+def _stack(s, name):
+    _set(s, "kernels", stack=f"hardware/stacks/{name}.json")
+
+
 def _uneven(layers, stages):
     """DeepSpeed's partition_balanced over equal layers: what is over goes to the first stages."""
     each, over = divmod(layers, stages)
@@ -49,12 +53,14 @@ def megatron_lm(row, s):
 
 
 def mtnlg(row, s):
+    _stack(s, "megatron-deepspeed-2021")
     _megatron(s, 2021)
     s["model"]["dropout"] = 0.1
 
 
 def bigscience_bloom(row, s):
     """Megatron-DeepSpeed on Jean Zay, nothing overlapped, separate attention with the fused softmax, ALiBi."""
+    _stack(s, "megatron-deepspeed-2022")
     s["framework"] = "megatron"
     _cluster(s, "jean-zay-a100-48x8.json")
     s["model"].update(embedding_norm=True)
@@ -71,6 +77,7 @@ def bigscience_bloom(row, s):
 
 
 def zero_bubble(row, s):
+    _stack(s, "megatron-2023")
     s["framework"] = "orrery"
     _cluster(s, "a100-80g-16x8.json")
     schedule = row["notes"].split("schedule ")[1].split(";")[0]
@@ -87,6 +94,7 @@ def zero_bubble(row, s):
 
 def llm_foundry(row, s):
     """Composer with FSDP1: weights gathered again and gradients reduced for every microbatch."""
+    _stack(s, "composer-2023")
     s["framework"] = "fsdp"
     if row["gpu"] == "H100-SXM-80GB":
         _cluster(s, "h100-16x8.json")
@@ -101,6 +109,7 @@ def llm_foundry(row, s):
 
 def torchtitan(row, s):
     """FSDP2 with torch.compile, which fuses what is elementwise."""
+    _stack(s, "torchtitan-2024")
     s["framework"] = "fsdp"
     if row["gpu"].startswith("A100"):
         _cluster(s, "a100-80g-16x8.json")
@@ -130,6 +139,7 @@ def fms_fsdp(row, s):
 
 
 def internevo(row, s):
+    _stack(s, "internevo-2023")
     s["framework"] = "orrery"
     _cluster(s, "a100-80g-16x8-4x100g.json")
     _set(s, "parallel", zero=1)
@@ -141,6 +151,7 @@ def internevo(row, s):
 
 
 def flash_attention_training(row, s):
+    _stack(s, "flash-attention-2022")
     s["framework"] = "ddp"
     _cluster(s, "dgx-a100-80g.json")
     if row["zero_or_fsdp"] == "zero1":
@@ -151,6 +162,7 @@ def flash_attention_training(row, s):
 
 def vtrain_multi(row, s):
     """Megatron-DeepSpeed on four 200 Gbit/s NICs a node; gradients reduced in one bucket at the end."""
+    _stack(s, "megatron-deepspeed-2023")
     s["framework"] = "megatron"
     _cluster(s, "a100-80g-16x8.json", node={"nics": {"count": 4, "line": "200 Gbit/s"}})
     s["model"]["dropout"] = 0.1
@@ -163,6 +175,7 @@ vtrain_single = vtrain_multi
 
 def dgxc_benchmarking(row, s):
     """NeMo on Megatron-Core with its recipes: distributed optimizer, gradients and parameters overlapped, gradients reduced in bf16."""
+    _stack(s, "megatron-core-2024")
     if not row["framework"].startswith("NeMo/Megatron-Core"):
         return f"{row['framework']}: its rematerialisation is not stated"
     if row["moe"]:
@@ -181,6 +194,7 @@ def dgxc_benchmarking(row, s):
 
 def simumax_b200(row, s):
     """Megatron-LM with Transformer Engine; nothing overlaps by contract."""
+    _stack(s, "megatron-core-2025")
     if row["moe"]:
         return "experts"
     s["framework"] = "megatron"
