@@ -93,8 +93,8 @@ std::vector<Command> performing_commands() {
        declare_calibrate,
        calibrate_help},
       {"validate",
-       "Predict scenarios, perform them on this machine, and print both side by side.",
-       {{"orrery validate --help", "its options; validation/cpu holds scenarios for two cores"}},
+       "Hold predictions against measurements: published runs, or with --execute this machine.",
+       {{"orrery validate --help", "its options; validation/cpu holds scenarios for two cores, validation/runs published runs"}},
        declare_validate}};
 }
 

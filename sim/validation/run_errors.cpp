@@ -47,7 +47,7 @@ std::string group_of(const RunError& error, GroupBy by) {
   switch (by) {
     case GroupBy::source: return error.run->source;
     case GroupBy::gpu: return s.cluster.gpu.name;
-    case GroupBy::framework: return error.run->framework.substr(0, error.run->framework.find_first_of("(/"));
+    case GroupBy::framework: return error.run->framework.substr(0, error.run->framework.find(" ("));
     case GroupBy::parallelism: {
       std::string ways;
       for (const auto& [name, size] : {std::pair{"TP", p.tp}, {"PP", p.pp}, {"CP", p.cp}, {"EP", p.ep}})

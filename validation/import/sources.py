@@ -28,6 +28,81 @@ def _megatron(s, era):
     s["base"] = f"scenarios/bases/megatron-{era}.json"
 
 
+def _nvl72(row, s):
+    """Machines of several racks: 64 GPUs of each are used; smaller runs are in one rack."""
+    for gpu, base in (("GB200", "gb200-nvl72.json"), ("GB300", "gb300-nvl72.json")):
+        if not row["gpu"].startswith(gpu):
+            continue
+        gpus = row["gpus_total"]
+        used = min(gpus, 64)
+        s["cluster"] = {"base": CLUSTERS + base, "nodes": gpus // used}
+        if used < 64:
+            s["cluster"]["node"] = {"gpus": used, "pcie_switches": used, "nics": {"count": used, "line": "400 Gbit/s" if gpu == "GB200" else "800 Gbit/s"}}
+
+
+ZOO = {"DeepSeek-V3": "deepseek-v3", "DeepSeek-V2": "deepseek-v2", "Qwen3-235B": "qwen3-235b-a22b", "Qwen3-30B": "qwen3-30b-a3b",
+       "Mixtral-8x7B": "mixtral-8x7b", "Mixtral-8x22B": "mixtral-8x22b", "Grok1": "grok-1", "GPT-OSS-120B": "gpt-oss-120b"}
+
+
+def _experts(row, s):
+    """The model of the zoo with the row's layers, and experts' ranks."""
+    for start, zoo in ZOO.items():
+        if row["model_name"].startswith(start):
+            s["model"] = {"base": f"models/zoo/{zoo}.json", "name": row["model_name"], "layers": row["layers"]}
+            break
+    else:
+        return f"{row['model_name']}: no such model in the zoo"
+    dense = row["moe"].get("dense_layers")
+    if dense is not None and row["layers"] < 60:
+        s["model"]["experts"] = {"dense_layers": dense}
+    else:
+        s["model"].setdefault("experts", {})
+    _set(s, "parallel", etp=1)
+    if row["ep"] > 1:
+        _set(s, "parallel", ep=row["ep"])
+    return None
+
+
+def megatron_bridge(row, s):
+    """Megatron-Bridge's recipes on Megatron-Core: everything overlaps that can, routing is forced to be balanced."""
+    _stack(s, "megatron-core-2026")
+    s["framework"] = "megatron"
+    gpu = row["gpu"]
+    _cluster(s, "dgx-b300.json" if gpu.startswith("B300") else "b200-16x8.json" if gpu.startswith("B200") else "h100-128x8.json")
+    _nvl72(row, s)
+    precision = row["precision"]
+    if precision.startswith("mxfp8"):
+        _set(s, "recipe", scaling="mx")
+    elif precision.startswith("fp8-cs"):
+        _set(s, "recipe", scaling="current")
+    elif precision.startswith("nvfp4"):
+        _set(s, "training", precision="fp4")
+    if row["zero_or_fsdp"].startswith("fsdp"):
+        s["framework"] = "orrery"
+        _set(s, "parallel", zero=3)
+        group = int(row["zero_or_fsdp"].split("group ")[1].rstrip(")"))
+        if group < row["dp"]:
+            _set(s, "sharding", group=group)
+    else:
+        _set(s, "parallel", zero=1)
+        _set(s, "overlap", gradient_reduce=True, parameter_gather=True)
+    if row["moe"]:
+        why = _experts(row, s)
+        if why:
+            return why
+    elif (row["layers"] + 2) % (row["pp"] * row["vpp"]) == 0 and row["layers"] % (row["pp"] * row["vpp"]) != 0:
+        _set(s, "parallel", layers_per_stage="even_with_embedding")
+    graphs = "cuda_graph=" in row["notes"] and "cuda_graph=None" not in row["notes"]
+    if graphs and row["recompute"] != "full" and s["framework"] == "megatron" and "full_iteration" in row["notes"]:
+        _set(s, "kernels", cuda_graphs=True)
+    if s["training"].get("recompute") == "selective":
+        s["training"].pop("recompute")  # norms, activations or a projection: a few percent of a layer
+
+
+def megatron_moe_recipes(row, s):
+    return megatron_bridge(row, s)
+
+
 def korthikanti2022(row, s):
     if "layer22B" in row["id"]:
         return "forward and backward of one layer, without head and optimizer; in tests/ as a layer"
@@ -178,13 +253,13 @@ def dgxc_benchmarking(row, s):
     _stack(s, "megatron-core-2024")
     if not row["framework"].startswith("NeMo/Megatron-Core"):
         return f"{row['framework']}: its rematerialisation is not stated"
-    if row["moe"]:
-        return "experts"
-    if row["gpu"].startswith("GB200"):
-        return "NVL72"
     s["framework"] = "megatron"
     _cluster(s, "h100-128x8.json")
+    _nvl72(row, s)
     _set(s, "parallel", zero=1)
+    if row["moe"]:  # capacity factor 1, padded, products of experts one by one
+        _experts(row, s)
+        s["model"]["experts"]["capacity_factor"] = 1.0
     _set(s, "overlap", gradient_reduce=True, parameter_gather=True)
     if (row["layers"] + 2) % (row["pp"] * row["vpp"]) == 0 and row["layers"] % (row["pp"] * row["vpp"]) != 0:
         _set(s, "parallel", layers_per_stage="even_with_embedding")
@@ -195,11 +270,12 @@ def dgxc_benchmarking(row, s):
 def simumax_b200(row, s):
     """Megatron-LM with Transformer Engine; nothing overlaps by contract."""
     _stack(s, "megatron-core-2025")
-    if row["moe"]:
-        return "experts"
     s["framework"] = "megatron"
     _cluster(s, "dgx-b200.json")
     _set(s, "parallel", zero=1)
+    if row["moe"]:
+        _experts(row, s)
+        s["model"]["experts"]["capacity_factor"] = 1.0
     if row["cp"] > 1:
         _set(s, "parallel", cp_method="ulysses")
     _set(s, "overlap", gradient_reduce=False, parameter_gather=False, pipeline=False, tensor_backward=False)

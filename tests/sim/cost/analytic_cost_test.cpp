@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/check.h"
+#include "sim/cost/stack_cost.h"
 #include "tests/sim/cost/gpus.h"
 
 namespace orrery::sim {
@@ -142,6 +143,42 @@ TEST(AnalyticCost, FusedAttentionBeatsSeparateKernels) {
   const Duration separate =
       scores.time(*cost, shape).time + softmax.time(*cost, shape).time + context.time(*cost, shape).time;
   EXPECT_LT(fused.time(*cost, shape).time, separate);
+}
+
+// 108 elements are 216 bytes, no multiple of 16: such batches run on the CUDA cores.
+TEST(AnalyticCost, MisalignedHeadsRunOnTheCudaCores) {
+  const hardware::Cluster cluster = one_node("a100-sxm4-80gb");
+  const auto cost = make_analytic_cost(cluster, Precision::fp16);
+  const auto seconds = [&](std::int64_t head_dim) {
+    KernelShape shape;
+    shape.batch = 2;
+    shape.sequence = 2048;
+    shape.heads = shape.kv_heads = 32;
+    shape.head_dim = head_dim;
+    OneOp scores(OpKind::attention_scores);
+    scores.with(Role::q, 4096, 32 * head_dim, Access::read).with(Role::k, 4096, 32 * head_dim, Access::read);
+    scores.with(Role::y, 64 * 2048, 2048, Access::write);
+    return scores.time(*cost, shape).time.seconds();
+  };
+  EXPECT_LT(seconds(104), seconds(112));
+  EXPECT_GT(seconds(108), 4.0 * seconds(112));
+}
+
+TEST(StackCost, StretchesTheKernelsOfAClass) {
+  hardware::SoftwareStack stack;
+  stack.longer = {2.0, 1.0, 1.0, 0.5};
+  const hardware::Cluster cluster = one_node("a100-sxm4-80gb");
+  const auto plain = make_analytic_cost(cluster, Precision::bf16);
+  const StackCost scaled(make_analytic_cost(cluster, Precision::bf16), stack);
+  const KernelShape shape = gemm_shape(4096, 4096, 4096);
+  const OneOp product = linear(4096, 4096, 4096);
+  EXPECT_NEAR(product.time(scaled, shape).time.seconds(), 2.0 * product.time(*plain, shape).time.seconds(), 1e-9);
+  OneOp add(OpKind::add);
+  add.with(Role::x, 4096, 4096, Access::read).with(Role::y, 4096, 4096, Access::write);
+  EXPECT_NEAR(add.time(scaled).time.seconds(), 0.5 * add.time(*plain).time.seconds(), 1e-9);
+  OneOp copy(OpKind::copy_to_host);
+  copy.with(Role::x, 1024, 1024, Access::read).with(Role::y, 1024, 1024, Access::write);
+  EXPECT_EQ(copy.time(scaled).time, copy.time(*plain).time);
 }
 
 TEST(AnalyticCost, HostWorkAndCopies) {
