@@ -51,7 +51,11 @@ class Reader {
     const Json& scenario = r.required("scenario");
     r.finish();
     if (!scenario.is_object()) return;
-    run.scenario = scenarios::resolve_scenario(scenario, diagnostics_);
+    Diagnostics found;  // warnings are for who writes a scenario, not for who counts hundreds
+    run.scenario = scenarios::resolve_scenario(scenario, found);
+    for (const Diagnostic& each : found.all())
+      if (each.severity == Severity::error) diagnostics_.error(each.place, each.message, each.hint);
+    if (found.has_errors()) return;
     run.id = run.scenario.name;
     const std::optional<double> time =
         run.scenario.measured ? measured_step_time(run.scenario) : std::optional<double>();

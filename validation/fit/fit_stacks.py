@@ -31,7 +31,7 @@ def stacks(directory):
             s = run["scenario"]
             cluster = s["cluster"]
             hint = json.dumps(cluster.get("gpu", "")) + cluster.get("base", "") + s.get("base", "")
-            arch = "blackwell" if "b200" in hint or "gb200" in hint else "hopper" if "h100" in hint or "h200" in hint else "ampere"
+            arch = "blackwell" if any(g in hint for g in ("b200", "b300", "gb200", "gb300")) else "hopper" if "h100" in hint or "h200" in hint else "ampere"
             out[s["name"]] = (str(s.get("kernels", {}).get("stack", "none")), arch)
     return out
 

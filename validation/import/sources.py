@@ -46,6 +46,10 @@ ZOO = {"DeepSeek-V3": "deepseek-v3", "DeepSeek-V2": "deepseek-v2", "Qwen3-235B":
 
 def _experts(row, s):
     """The model of the zoo with the row's layers, and experts' ranks."""
+    if s["training"]["precision"] not in ("bf16", "fp16"):
+        return "products of experts in 8 or 4 bits are not modelled yet"
+    if row["model_name"].startswith("GPT-OSS"):
+        return "attention sinks and biases of experts are not modelled yet"
     for start, zoo in ZOO.items():
         if row["model_name"].startswith(start):
             s["model"] = {"base": f"models/zoo/{zoo}.json", "name": row["model_name"], "layers": row["layers"]}
@@ -57,6 +61,9 @@ def _experts(row, s):
         s["model"]["experts"] = {"dense_layers": dense}
     else:
         s["model"].setdefault("experts", {})
+    virtual = row["pp"] * (row["vpp"] or 1)
+    if row["layers"] % virtual != 0:
+        _set(s, "parallel", layers_per_stage="even_with_embedding" if (row["layers"] + 2) % virtual == 0 else "balanced")
     _set(s, "parallel", etp=1)
     if row["ep"] > 1:
         _set(s, "parallel", ep=row["ep"])
@@ -258,7 +265,9 @@ def dgxc_benchmarking(row, s):
     _nvl72(row, s)
     _set(s, "parallel", zero=1)
     if row["moe"]:  # capacity factor 1, padded, products of experts one by one
-        _experts(row, s)
+        why = _experts(row, s)
+        if why:
+            return why
         s["model"]["experts"]["capacity_factor"] = 1.0
     _set(s, "overlap", gradient_reduce=True, parameter_gather=True)
     if (row["layers"] + 2) % (row["pp"] * row["vpp"]) == 0 and row["layers"] % (row["pp"] * row["vpp"]) != 0:
@@ -274,7 +283,9 @@ def simumax_b200(row, s):
     _cluster(s, "dgx-b200.json")
     _set(s, "parallel", zero=1)
     if row["moe"]:
-        _experts(row, s)
+        why = _experts(row, s)
+        if why:
+            return why
         s["model"]["experts"]["capacity_factor"] = 1.0
     if row["cp"] > 1:
         _set(s, "parallel", cp_method="ulysses")

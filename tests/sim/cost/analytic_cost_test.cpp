@@ -149,7 +149,7 @@ TEST(AnalyticCost, FusedAttentionBeatsSeparateKernels) {
 TEST(AnalyticCost, MisalignedHeadsRunOnTheCudaCores) {
   const hardware::Cluster cluster = one_node("a100-sxm4-80gb");
   const auto cost = make_analytic_cost(cluster, Precision::fp16);
-  const auto seconds = [&](std::int64_t head_dim) {
+  const auto seconds = [&](std::int32_t head_dim) {
     KernelShape shape;
     shape.batch = 2;
     shape.sequence = 2048;
