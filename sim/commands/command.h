@@ -50,6 +50,7 @@ Action declare_cluster(CLI::App& app);
 Action declare_execute(CLI::App& app);
 Action declare_calibrate(CLI::App& app);
 Action declare_validate(CLI::App& app);
+Action declare_explain(CLI::App& app);
 Action declare_completion(CLI::App& app);
 
 std::string execute_help();  // the options of orrery-rt, as it prints them
