@@ -17,7 +17,7 @@ std::string_view word(Resource resource) {
     case Resource::memory_bandwidth: return "memory bandwidth of the GPU";
     case Resource::nvlink: return "NVLink";
     case Resource::pcie: return "PCIe and between sockets";
-    case Resource::network: return "NICs";
+    case Resource::network: return "NICs and their PCIe";
     case Resource::host: return "the host's issuing of ops";
   }
   return "";
@@ -51,13 +51,13 @@ scenarios::Scenario twice(const scenarios::Scenario& scenario, Resource resource
       c.gpu.nvlink_line = faster(c.gpu.nvlink_line);
       c.gpu.nvlink_usable = faster(c.gpu.nvlink_usable);
       break;
+    case Resource::network:  // a faster NIC is of no use in an old slot
+      for (hardware::Nic& nic : c.node.nics) nic.line = faster(nic.line);
+      [[fallthrough]];
     case Resource::pcie:
       c.gpu.pcie_line = faster(c.gpu.pcie_line);
       c.gpu.pcie_usable = faster(c.gpu.pcie_usable);
       c.node.socket_link = faster(c.node.socket_link);
-      break;
-    case Resource::network:
-      for (hardware::Nic& nic : c.node.nics) nic.line = faster(nic.line);
       break;
     case Resource::host:
       c.host_issue_cost = Duration::from_seconds_up(c.host_issue_cost.seconds() / kFaster);
