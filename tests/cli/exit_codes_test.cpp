@@ -173,7 +173,8 @@ TEST(ExitCodes, WrongCommandLinesAreTwo) {
       "is no size");
   expect_refused({"cluster", "hardware/clusters/dgx-h100.json", "--collective", "gemm"}, "all_gather");
   expect_refused({"completion", "csh"}, "bash");
-  expect_refused({"validate"}, "validate needs --execute");
+  expect_refused({"validate", "scenarios/cpu"}, "no file of measured runs");
+  expect_refused({"validate", "--quick"}, "--execute");
   expect_refused({"validate", "--execute", "--quick", "--cluster", "x.json"}, "--quick is of the calibration");
   expect_refused({"validate", "--execute", "no-such-directory"}, "no such directory");
   expect_refused({"validate", "--execute", "--cluster", "no-such.json"}, "error: --cluster no-such.json: no such file");

@@ -177,7 +177,7 @@ def zero_bubble(row, s):
 def llm_foundry(row, s):
     """Composer with FSDP1: weights gathered again and gradients reduced for every microbatch."""
     _stack(s, "composer-2023")
-    s["framework"] = "fsdp"
+    s["framework"] = "fsdp1"
     if row["gpu"] == "H100-SXM-80GB":
         _cluster(s, "h100-16x8.json")
     else:
@@ -274,6 +274,8 @@ def dgxc_benchmarking(row, s):
         _set(s, "parallel", layers_per_stage="even_with_embedding")
     if row["vpp"] > 1:
         _set(s, "overlap", pipeline=True)
+    if "TP comm overlap" in row["notes"] and row["tp"] > 1 and row["precision"] == "bf16":  # user buffers: rings of as many parts as ranks
+        _set(s, "overlap", tensor_chunks=row["tp"])
 
 
 def simumax_b200(row, s):
