@@ -68,8 +68,9 @@ std::int64_t persistent_states(const scenarios::Scenario& s) {
 }
 
 std::int64_t parameters(const scenarios::Scenario& s) {
+  const schedule::Schedule schedule = schedule::compile(s);
   std::int64_t elements = 0;
-  for (const schedule::Unit& unit : schedule::compile(s).programs.front().units) elements += unit.elements;
+  for (const schedule::Unit& unit : schedule.programs.front().units) elements += unit.elements;
   return elements;
 }
 
