@@ -83,15 +83,18 @@ double CpuDevice::perform(const OpCall& call) {
   const Operands operands(call, job_.in_double);
   PerformContext context{job_, operands, Placement(job_, call), loss_scale_.load(std::memory_order_relaxed)};
   if (kind == OpKind::input) return write_input(job_, context), 0.0;
+  // What the optimizer's ops decide and read is theirs alone: other lanes perform at the same time.
+  OptimizerContext optimizer{};
   if (is_optimizer(kind)) {
     begin_optimizer_step(call);
     context.loss_scale = scale_of_gradients_;
+    optimizer = {progress_.optimizer_steps, skips_};
   }
   double loss = 0.0;
   const bool known = perform_linear(context) || perform_pointwise(context) || perform_attention(context) ||
                      perform_experts(context) ||
                      perform_embedding(context) || perform_quantise(context) || perform_loss(context, loss) ||
-                     perform_optimizer(context, {progress_.optimizer_steps, skips_});
+                     perform_optimizer(context, optimizer);
   CHECK(known, "no kernel for", schedule::name(kind));
   return loss;
 }
